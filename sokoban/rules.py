@@ -1,9 +1,9 @@
 """The rules of Sokoban for thousands of boards at once, as bitboards in plain torch operations.
 
 The outer ring of a Boxoban level is wall, so its 8x8 interior fits one 64-bit word a plane, bit
-8 * row + column. A batch is four int64 tensors (floor, goals, boxes, player); a rule is a few shifts and masks. Nothing here
-branches on data except the flood fill's early exit, so the same code runs on a CPU and on a GPU, eager or
-compiled. `sokoban.reference` says the same rules in plain words.
+8 * row + column. A batch is four int64 tensors (floor, goals, boxes, player); a rule is a few shifts and masks.
+Nothing here branches on data except the flood fill's early exit, so the same code runs on a CPU and on a GPU,
+eager or compiled. `sokoban.reference` says the same rules in plain words.
 
 Directions are 0 up, 1 down, 2 left, 3 right. A primitive action is a direction. A push action is
 `direction * 64 + cell`: walk to the far side of the box at `cell` by a shortest path and push it once; the
