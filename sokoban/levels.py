@@ -8,6 +8,7 @@ each other. Nothing is skipped: a line that is neither blank nor comment is part
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -92,8 +93,9 @@ def parse_levels(
     """
     blocks = _split(text, dialect, source)
     levels = [_board(block, dialect, source, block is blocks[-1]) for block in blocks]
+    last = blocks[-1].line if blocks else None
     if count is not None and len(levels) != count:
-        raise LevelError(f"{count} levels expected, {len(levels)} found", file=source)
+        raise LevelError(f"{count} levels expected, {len(levels)} found", file=source, line=last)
     if not levels:
         raise LevelError("no levels", file=source)
     return levels
@@ -188,6 +190,7 @@ def _expand(line: str, dialect: Dialect, source: str, number: int) -> Iterator[s
     pieces = line.split("|") if dialect.run_length else [line]
     if len(pieces) > 1 and not pieces[-1]:
         pieces.pop()
+    alphabet = _alphabet(dialect)
     for piece in pieces:
         row = piece.expandtabs(TAB_STOP) if " " in dialect.floors else re.sub("[ \t]", "", piece)
         try:
@@ -197,6 +200,9 @@ def _expand(line: str, dialect: Dialect, source: str, number: int) -> Iterator[s
         row = row.rstrip(dialect.floors)
         if len(row) > LONGEST_SIDE:
             raise LevelError(f"a row of more than {LONGEST_SIDE} cells", file=source, line=number)
+        if strange := [character for character in row if character not in alphabet]:
+            known = f"{dialect.name} has {''.join(alphabet)!r}, and comments start with `;`"
+            raise LevelError(f"unknown character {strange[0]!r}: {known}", file=source, line=number)
         yield row
 
 
@@ -213,6 +219,7 @@ def _undo_runs(row: str) -> str:
     return cells
 
 
+@cache
 def _alphabet(dialect: Dialect) -> dict[str, tuple[bool, bool, bool, bool]]:
     """What each character means: (wall, goal, box, player)."""
     alphabet = dict.fromkeys(dialect.floors, (False, False, False, False))
@@ -247,11 +254,6 @@ def _read_rows(rows: Sequence[tuple[int, str]], dialect: Dialect) -> Level:
     planes: tuple[set[Cell], ...] = (set(), set(), set(), set())
     for index, (line, text) in enumerate(rows):
         for column, character in enumerate(text):
-            if character not in alphabet:
-                known = f"{dialect.name} has {''.join(alphabet)!r}, and comments start with `;`"
-                raise LevelError(
-                    f"unknown character {character!r} in column {column + 1}: {known}", line=line
-                )
             for plane, present in zip(planes, alphabet[character], strict=True):
                 if present:
                     plane.add((index, column - indent))
