@@ -1,0 +1,1 @@
+"""The competition: how a run is timed, recorded and judged. Knows no game and no model, imports no torch."""

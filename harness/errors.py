@@ -1,0 +1,45 @@
+"""The one exception that users see, and the way a command line shows it."""
+
+import sys
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import NoReturn
+
+
+class Problem(Exception):
+    """Something the reader of the message can put right; str() is `file:line: reason. Remedy: ...`."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        file: str | PathLike[str] | None = None,
+        line: int | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.file = None if file is None else fspath(file)
+        self.line = line
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        text = self.reason
+        if self.file is not None:
+            text = f"{self.file}: {text}" if self.line is None else f"{self.file}:{self.line}: {text}"
+        if self.remedy is not None:
+            text = f"{text.removesuffix('.')}. Remedy: {self.remedy}"
+        return text
+
+
+def run_command(main: Callable[[], int | None], *expected: type[Exception]) -> NoReturn:
+    """Exit with what `main` returns; a Problem, or an `expected` error, is printed bare and exits 2."""
+    shown: tuple[type[Exception], ...] = (Problem, *expected)
+    try:
+        sys.exit(main())
+    except shown as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("Stopped by Ctrl-C.", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,146 @@
+"""Reading and writing: whole files or none, strict JSON, hashes."""
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness.errors import Problem
+
+Model = TypeVar("Model", bound=BaseModel)
+
+STRICT = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+"""For every model that is read from a file: unknown keys and values of another type are refused."""
+
+
+def write_atomic(path: Path, content: bytes | str) -> None:
+    """Write a file so that readers, and a crash, see the old content or the new and nothing between."""
+    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with temporary.open("xb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def unwritable(path: Path, error: OSError) -> Problem:
+    """The Problem of a file that the system would not write: a full disk, a missing right."""
+    return Problem(
+        f"cannot be written: {error.strerror or error}",
+        file=path,
+        remedy="make room or grant the right to write there, then run the command again",
+    )
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file; a Problem where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def sha256_bytes(content: bytes) -> str:
+    """SHA-256 in lowercase hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's bytes in lowercase hex."""
+    try:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def canonical_json(value: object) -> str:
+    """One text per value: sorted keys, no spaces, ASCII. ValueError on NaN, TypeError on what JSON lacks."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def read_json(path: Path) -> Any:
+    """The value in a JSON file. Refuses repeated keys and numbers that are not finite."""
+    return _parse(read_bytes(path), path, None)
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, object) for every line of a JSON-lines file; every line must end in a newline."""
+    try:
+        with path.open("rb") as handle:
+            for number, line in enumerate(handle, start=1):
+                if not line.endswith(b"\n"):
+                    raise Problem(
+                        "the last line is cut short",
+                        file=path,
+                        line=number,
+                        remedy="write the file again, or delete this line if its writer crashed",
+                    )
+                value = _parse(line, path, number)
+                if not isinstance(value, dict):
+                    raise Problem("not a JSON object", file=path, line=number)
+                yield number, value
+    except OSError as error:
+        raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def read_model(path: Path, model: type[Model]) -> Model:
+    """A JSON file checked against a schema; the Problem names every field that is wrong."""
+    text = canonical_json(read_json(path))
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        found = [f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors()]
+        raise Problem("; ".join(found), file=path) from error
+
+
+def write_model(path: Path, value: BaseModel) -> None:
+    """Write a model as indented JSON that `read_model` reads back equal."""
+    write_atomic(path, value.model_dump_json(indent=2) + "\n")
+
+
+def _parse(data: bytes, path: Path, line: int | None) -> Any:
+    try:
+        return json.loads(
+            data.decode(), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse_constant
+        )
+    except json.JSONDecodeError as error:
+        reason = f"not JSON: {error.msg}, column {error.colno}"
+        raise Problem(reason, file=path, line=line or error.lineno) from error
+    except UnicodeDecodeError as error:
+        raise Problem(f"not UTF-8: {error.reason}, byte {error.start}", file=path, line=line) from error
+    except (ValueError, RecursionError) as error:
+        raise Problem(f"not acceptable JSON: {error}", file=path, line=line) from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"repeated key {next(key for key in keys if keys.count(key) > 1)!r}")
+    return unique
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a finite number")
+    return number
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a finite number")

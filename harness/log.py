@@ -1,0 +1,259 @@
+"""log.jsonl: the story of a run, one JSON object a line, in one fixed order.
+
+Every line has `event`, `monotonic` (seconds of a clock that never jumps) and `utc` (ISO 8601), and then the
+fields of its event:
+
+    run_start     run_id, seed, recipe_sha256
+    warmup_start
+    warmup_stop
+    train_start   cpu_s
+    step          step = 1, 2, 3, ... and any other numbers
+    train_stop    steps, cpu_s
+    checkpoint    sha256
+    eval_start    checkpoint_sha256
+    eval_stop     evidence_sha256, value, low, high
+    run_stop      status = "complete", or at any point status = "interrupted" and reason
+
+A log may end early: the run is then incomplete. The evaluation may run in another process, even after a restart
+of the machine, so the monotonic clock may start again at eval_start and nowhere else.
+"""
+
+import json
+import math
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from harness.errors import Problem
+from harness.files import read_bytes, read_jsonl, unwritable, write_atomic
+
+_FOLLOWERS: dict[str, tuple[str, ...]] = {
+    "": ("run_start",),
+    "run_start": ("warmup_start",),
+    "warmup_start": ("warmup_stop",),
+    "warmup_stop": ("train_start",),
+    "train_start": ("step",),
+    "step": ("step", "train_stop"),
+    "train_stop": ("checkpoint",),
+    "checkpoint": ("eval_start",),
+    "eval_start": ("eval_stop",),
+    "eval_stop": ("run_stop",),
+    "run_stop": (),
+}
+_FIELDS: dict[str, dict[str, type]] = {
+    "run_start": {"run_id": str, "seed": int, "recipe_sha256": str},
+    "warmup_start": {},
+    "warmup_stop": {},
+    "train_start": {"cpu_s": float},
+    "step": {"step": int},
+    "train_stop": {"steps": int, "cpu_s": float},
+    "checkpoint": {"sha256": str},
+    "eval_start": {"checkpoint_sha256": str},
+    "eval_stop": {"evidence_sha256": str, "value": float, "low": float, "high": float},
+    "run_stop": {"status": str},
+}
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of a log."""
+
+    line: int
+    """Line number from 1."""
+    name: str
+    monotonic: float
+    utc: datetime
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """A log that was read and found in order; it may end early."""
+
+    path: Path
+    events: tuple[Event, ...]
+
+    def find(self, name: str) -> Event | None:
+        """The first event of this name, or None."""
+        return next((event for event in self.events if event.name == name), None)
+
+    def get(self, name: str) -> Event:
+        """The first event of this name; a Problem where the run never got there."""
+        event = self.find(name)
+        if event is None:
+            raise Problem(f"the run has no {name}: it is {self.status}", file=self.path)
+        return event
+
+    @property
+    def status(self) -> Literal["complete", "interrupted", "incomplete"]:
+        """How the run ended; incomplete = it did not say."""
+        last = self.events[-1]
+        return last.fields["status"] if last.name == "run_stop" else "incomplete"
+
+    @property
+    def run_id(self) -> str:
+        return str(self.events[0].fields["run_id"])
+
+    @property
+    def seed(self) -> int:
+        return int(self.events[0].fields["seed"])
+
+    @property
+    def recipe_sha256(self) -> str:
+        return str(self.events[0].fields["recipe_sha256"])
+
+    @property
+    def steps(self) -> tuple[Event, ...]:
+        return tuple(event for event in self.events if event.name == "step")
+
+    @property
+    def warmup_s(self) -> float:
+        """Seconds of warm-up."""
+        return self.get("warmup_stop").monotonic - self.get("warmup_start").monotonic
+
+    @property
+    def time_s(self) -> float:
+        """The time that ranks: seconds from train_start to train_stop."""
+        return self.get("train_stop").monotonic - self.get("train_start").monotonic
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds of all processes of the run from train_start to train_stop."""
+        return float(self.get("train_stop").fields["cpu_s"] - self.get("train_start").fields["cpu_s"])
+
+
+class LogWriter:
+    """Appends to a log, each line unbuffered; goes on from what the file holds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._order = _Order()
+        if path.exists():
+            for event in read_log(path).events:
+                self._order.accept(event.name, event.fields)
+        try:
+            self._handle = path.open("ab", buffering=0)
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+    def write(self, event: str, **fields: Any) -> Event:
+        """Append an event, stamped with the clocks; a Problem on a wrong order, NaN, or a full disk."""
+        monotonic, utc = time.monotonic(), datetime.now(UTC)
+        try:
+            self._order.check(event, fields)
+            stamps = {"event": event, "monotonic": monotonic, "utc": utc.isoformat(timespec="microseconds")}
+            line = json.dumps({**stamps, **fields}, allow_nan=False) + "\n"
+        except (TypeError, ValueError) as error:
+            raise Problem(f"cannot log {event}: {error}", file=self.path) from error
+        self._append(line.encode())
+        number = self._order.accept(event, fields)
+        return Event(number, event, monotonic, utc, fields)
+
+    def close(self) -> None:
+        self._handle.close()
+
+    def _append(self, data: bytes) -> None:
+        end = os.fstat(self._handle.fileno()).st_size
+        try:
+            written = 0
+            while written < len(data):
+                written += self._handle.write(data[written:])
+        except OSError as error:
+            os.ftruncate(self._handle.fileno(), end)  # no half line stays behind
+            raise unwritable(self.path, error) from error
+
+
+def read_log(path: Path) -> RunLog:
+    """Read a log; a Problem names the first line that is malformed or out of order."""
+    order = _Order()
+    events: list[Event] = []
+    for number, entry in read_jsonl(path):
+        try:
+            event = _event(number, entry)
+            order.accept(event.name, event.fields)
+            if events and event.name != "eval_start" and event.monotonic < events[-1].monotonic:
+                raise ValueError("the monotonic clock runs backwards")
+        except ValueError as error:
+            raise Problem(str(error), file=path, line=number) from error
+        events.append(event)
+    if not events:
+        raise Problem("the log is empty", file=path)
+    return RunLog(path, tuple(events))
+
+
+def cut_evaluation(path: Path) -> None:
+    """Drop all that follows the checkpoint, so that an evaluation can be repeated, or tried again."""
+    checkpoint = read_log(path).get("checkpoint")
+    lines = read_bytes(path).splitlines(keepends=True)
+    if len(lines) > checkpoint.line:
+        write_atomic(path, b"".join(lines[: checkpoint.line]))
+
+
+class _Order:
+    """Follows a log event by event. `check` and `accept` raise ValueError on what may not come next."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._steps = 0
+        self._lines = 0
+
+    def check(self, event: str, fields: dict[str, Any]) -> None:
+        if event not in _FIELDS:
+            raise ValueError(f"unknown event {event!r}")
+        interrupted = event == "run_stop" and fields.get("status") == "interrupted"
+        if self._last == "run_stop" or not (event in _FOLLOWERS[self._last] or (interrupted and self._last)):
+            raise ValueError(f"{event} cannot follow {self._last or 'the start of the log'}")
+        required = dict(_FIELDS[event])
+        if interrupted:
+            required["reason"] = str
+        elif event == "run_stop" and fields.get("status") != "complete":
+            raise ValueError(f"run_stop has the unknown status {fields.get('status')!r}")
+        _check_fields(event, fields, required)
+        if event == "step" and fields["step"] != self._steps + 1:
+            raise ValueError(f"step {fields['step']} follows step {self._steps}")
+        if event == "train_stop" and fields["steps"] != self._steps:
+            raise ValueError(f"train_stop counts {fields['steps']} steps, the log has {self._steps}")
+
+    def accept(self, event: str, fields: dict[str, Any]) -> int:
+        """Check an event and move past it; returns its line number."""
+        self.check(event, fields)
+        self._last = event
+        self._steps += event == "step"
+        self._lines += 1
+        return self._lines
+
+
+def _check_fields(event: str, fields: dict[str, Any], required: dict[str, type]) -> None:
+    if missing := sorted(required.keys() - fields.keys()):
+        raise ValueError(f"{event} lacks {', '.join(missing)}")
+    extra = sorted(fields.keys() - required.keys())
+    if extra and event != "step":
+        raise ValueError(f"{event} has no field {', '.join(extra)}")
+    if event == "step" and {"event", "monotonic", "utc"} & fields.keys():
+        raise ValueError("step uses a name that every line has")
+    for name, value in fields.items():
+        kind = required.get(name, float)
+        if not (_is_number(value) if kind is float else type(value) is kind):
+            wanted = {float: "a finite number", int: "a whole number", str: "a text"}[kind]
+            raise ValueError(f"{event}.{name} must be {wanted}, not {value!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _event(number: int, entry: dict[str, Any]) -> Event:
+    fields = dict(entry)
+    try:
+        name, monotonic, utc = fields.pop("event"), fields.pop("monotonic"), fields.pop("utc")
+    except KeyError as error:
+        raise ValueError(f"the line lacks {error.args[0]}") from error
+    if not isinstance(name, str) or not _is_number(monotonic) or not isinstance(utc, str):
+        raise ValueError("event and utc must be texts and monotonic a number")
+    moment = datetime.fromisoformat(utc)
+    if moment.utcoffset() != timedelta(0):
+        raise ValueError(f"utc {utc!r} is not a time in UTC")
+    return Event(number, name, float(monotonic), moment, fields)

@@ -1,0 +1,144 @@
+"""manifest.json: what ran, on what, with what; gathered by the tools and typed by nobody."""
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, Field, JsonValue, NonNegativeInt
+
+from harness.errors import Problem
+from harness.files import STRICT, read_model
+from harness.machine import Machine
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+RunId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+_ENVIRONMENT = (
+    "OMP_", "MKL_", "KMP_", "DNNL_", "ONEDNN_", "TORCH", "PYTORCH", "NCCL_", "CUDA_", "GOMP_", "OPENBLAS_",
+    "LD_PRELOAD", "MALLOC_",
+)  # fmt: skip
+# What images for GPUs set to describe themselves, and what chooses devices without changing a result.
+_HARMLESS = ("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "NCCL_VERSION", "OPENBLAS_")
+
+
+class Git(BaseModel):
+    """The state of the checkout."""
+
+    model_config = STRICT
+
+    commit: str | None
+    """None before the first commit."""
+    dirty: bool
+    diff_sha256: Sha256 | None
+    """Hash of `git diff --binary HEAD`; None where no tracked file differs."""
+    dirty_files: tuple[str, ...]
+    """Changed and untracked files, from the root, sorted."""
+
+
+class Manifest(BaseModel):
+    """Everything about a run that is known when it starts, and the data it then read."""
+
+    model_config = STRICT
+
+    run_id: RunId
+    ruleset: str
+    track: str
+    hardware_class: str | None
+    """None where the machine fits no class of the track."""
+    recipe_name: str
+    recipe: dict[str, JsonValue]
+    recipe_sha256: Sha256
+    """Hash of canonical_json(recipe)."""
+    seed: NonNegativeInt
+    seed_source: str
+    """"recipe", "derived from <run_id>" or "flag"."""
+    verifies: RunId | None
+    """The run whose record this run verifies with a second seed."""
+    source_sha256: Sha256
+    """Hash of the snapshot speedrun.py."""
+    fixed_files: dict[str, Sha256]
+    data: dict[str, Sha256]
+    """Every file that training read; empty until the run has read them."""
+    git: Git | None
+    """None outside a git checkout, or without git."""
+    packages: dict[str, str]
+    machine: Machine
+    calibration_s: Annotated[float, Field(gt=0)]
+    argv: tuple[str, ...]
+    flags: tuple[str, ...]
+    """The flags that changed anything."""
+    environment: dict[str, str]
+    """The variables at launch that can change speed or results."""
+    overriding_environment: tuple[str, ...]
+    """Those of them that make a run ineligible."""
+    smoke: bool
+    started_utc: AwareDatetime
+    resumed: bool
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read and check manifest.json; a Problem names every field that is wrong."""
+    return read_model(path, Manifest)
+
+
+def read_git(root: Path) -> Git | None:
+    """The state of the checkout at `root`; None without git, or where `root` is not the top of a checkout."""
+    top = _git(root, "rev-parse", "--show-toplevel")
+    if top is None or Path(os.fsdecode(top.rstrip(b"\n"))).resolve() != root.resolve():
+        return None
+    status = _git(root, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+    if status is None:
+        return None
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    difference = _git(root, "diff", "--binary", "--no-ext-diff", "HEAD")
+    files = sorted(os.fsdecode(entry[3:]) for entry in status.split(b"\0") if entry)
+    return Git(
+        commit=commit.decode().strip() if commit else None,
+        dirty=bool(files),
+        diff_sha256=hashlib.sha256(difference).hexdigest() if difference else None,
+        dirty_files=tuple(files),
+    )
+
+
+def installed_packages() -> dict[str, str]:
+    """Name -> version of every installed distribution, sorted by name."""
+    return dict(sorted((item.name, item.version) for item in metadata.distributions() if item.name))
+
+
+def launch_environment() -> dict[str, str]:
+    """The environment that the process was started with.
+
+    Libraries set variables when they are imported, so what the system remembers from before counts.
+    """
+    try:
+        block = Path("/proc/self/environ").read_bytes()
+    except OSError:
+        return dict(os.environ)
+    pairs = (os.fsdecode(entry).partition("=") for entry in block.split(b"\0"))
+    return {name: value for name, separator, value in pairs if separator}
+
+
+def relevant(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those variables that can change the speed or the result of a run, sorted."""
+    return {name: environment[name] for name in sorted(environment) if name.startswith(_ENVIRONMENT)}
+
+
+def overriding(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the relevant variables that no record may have been made with, sorted."""
+    return tuple(name for name in relevant(environment) if not name.startswith(_HARMLESS))
+
+
+def _git(root: Path, *arguments: str) -> bytes | None:
+    """Output of a git command; None where git is missing or the command fails."""
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=60)
+    except FileNotFoundError:
+        return None
+    except subprocess.TimeoutExpired as error:
+        raise Problem("git did not answer within 60 s", file=root) from error
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,117 @@
+"""What a track fixes: the task, the target, the classes of hardware and how evidence is scored."""
+
+import importlib
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import Problem
+from harness.files import sha256_file
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The root of the repository, to which all recorded paths are relative."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What the evidence is worth: the metric and its two-sided 95% interval."""
+
+    value: float
+    low: float
+    high: float
+    successes: int | None
+    """How many units succeeded, where a unit succeeds or fails."""
+    count: int
+    """Independent units behind the interval."""
+    unit: str
+    """What a unit is: "levels", "puzzles"."""
+    outcomes: tuple[float, ...]
+    """One outcome per unit, in a fixed order, so that two scores compare pairwise."""
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(number) for number in (self.value, self.low, self.high, *self.outcomes)):
+            raise ValueError("a score and its outcomes must be finite")
+        if len(self.outcomes) != self.count or not self.count:
+            raise ValueError(f"{len(self.outcomes)} outcomes for {self.count} {self.unit}")
+
+
+@dataclass(frozen=True)
+class HardwareClass:
+    """A kind of machine with a board of its own."""
+
+    name: str
+    """Short name, as in folder names: "cpu", "1xH100"."""
+    title: str
+    """Name for people: "two CPU cores"."""
+    cores: int | None
+    """Exactly so many cores may be available to the run; None = any number."""
+    gpus: int
+    """Exactly so many GPUs must be visible; 0 = none may be."""
+    gpu_name: str
+    """Part of the name of every GPU; "" where there is none."""
+    warmup_limit_s: float
+    """The longest warm-up before the clock starts, in seconds."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """One task with its target; `<name>/track.py` holds it as TRACK."""
+
+    name: str
+    title: str
+    metric: str
+    """What the score measures: "solve rate"."""
+    target: float
+    """The low end of the interval must lie strictly above this."""
+    ruleset: str
+    """Version of the rules; runs of different rulesets do not compare."""
+    classes: tuple[HardwareClass, ...]
+    fixed_files: tuple[str, ...]
+    """Paths or globs from the root of every file that no recipe may change."""
+    evidence_name: str
+    checkpoint_name: str
+    data_files: Callable[[], Mapping[str, str]]
+    """Name -> pinned SHA-256 of every file that training may read."""
+    score: Callable[[Path], Score]
+    """Plays the evidence again; raises Problem with file and line on evidence that breaks the rules."""
+    calibrate: Callable[[], float]
+    """Runs the set piece and returns its seconds, so that machines can be compared."""
+    ready: Callable[[], list[str]]
+    """What this machine lacks for this track; empty = ready."""
+
+
+def load_track(name: str) -> Track:
+    """TRACK of `<name>/track.py`; a Problem where there is none, or where a library of it is missing."""
+    if not re.fullmatch(r"[a-z_]+", name):
+        raise Problem(f"{name!r} cannot be the name of a track")
+    try:
+        module = importlib.import_module(f"{name}.track")
+    except ModuleNotFoundError as error:
+        if error.name in (name, f"{name}.track"):
+            known = ", ".join(available_tracks(ROOT))
+            raise Problem(f"there is no track {name!r}", remedy=f"choose one of: {known}") from error
+        raise Problem(
+            f"track {name!r} needs the module {error.name!r}", remedy="install the extras of this track"
+        ) from error
+    track = getattr(module, "TRACK", None)
+    if not isinstance(track, Track) or track.name != name:
+        raise Problem(f"{name}/track.py defines no TRACK named {name!r}")
+    return track
+
+
+def available_tracks(root: Path = ROOT) -> list[str]:
+    """Names of the folders under `root` that hold a track, sorted."""
+    return sorted(path.parent.name for path in root.glob("*/track.py") if path.parent.name != "harness")
+
+
+def fixed_file_hashes(track: Track, root: Path = ROOT) -> dict[str, str]:
+    """Path from `root` -> SHA-256 of every fixed file, sorted; a Problem where a pattern matches nothing."""
+    found: set[Path] = set()
+    for pattern in track.fixed_files:
+        matches = {path for path in root.glob(pattern) if path.is_file()}
+        if not matches:
+            raise Problem(f"no file matches the fixed files {pattern!r} of track {track.name!r}", file=root)
+        found |= matches
+    return {path.relative_to(root).as_posix(): sha256_file(path) for path in sorted(found)}
