@@ -4,7 +4,7 @@ A word is the 8x8 interior of a 10x10 level whose outer ring is wall: the cell (
 the bit 8 * (row - 1) + (column - 1). Smaller levels lie in the top left corner.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -47,10 +47,14 @@ class LevelTable:
         board = frozenset(product(range(SIDE), range(SIDE)))
         return Level(SIDE, SIDE, board - floor, goals, boxes, next(iter(player)))
 
+    def apply(self, operation: Callable[[Words], Words]) -> "LevelTable":
+        """The table whose planes are `operation` of these, from the same sources."""
+        floor, goals, boxes, player = map(operation, self.planes)
+        return LevelTable(floor, goals, boxes, player, self.sources)
+
     def take(self, rows: NDArray[np.bool_] | NDArray[np.integer] | slice) -> "LevelTable":
         """The levels that a mask, an array of indices or a slice selects, from the same sources."""
-        floor, goals, boxes, player = (plane[rows] for plane in self.planes)
-        return LevelTable(floor, goals, boxes, player, self.sources)
+        return self.apply(lambda plane: plane[rows])
 
 
 def _cells(word: int) -> frozenset[Cell]:
