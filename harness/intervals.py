@@ -42,8 +42,9 @@ def wilson(successes: float, count: int) -> Interval:
 def bootstrap(outcomes: ArrayLike, seed: int = 12345, resamples: int = 10_000) -> Interval:
     """Percentile interval of the mean, resampling the units of `outcomes`.
 
-    outcomes: (N,), or (N, K) with the K outcomes of each of N units, which stay together. Where all units have
-    the same mean, and it is a proportion, resampling says nothing: the interval is then Wilson's for N trials.
+    outcomes: (N,), or (N, K) with the K outcomes of each of N units, which stay together. Where all units
+    have the same mean, and it is a proportion, resampling says nothing: Wilson's interval for N trials
+    takes its place.
     """
     means = _unit_means(outcomes)
     if np.all(means == means[0]) and 0 <= means[0] <= 1:

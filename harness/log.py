@@ -14,8 +14,8 @@ fields of its event:
     eval_stop     evidence_sha256, value, low, high
     run_stop      status = "complete", or at any point status = "interrupted" and reason
 
-A log may end early: the run is then incomplete. The evaluation may run in another process, even after a restart
-of the machine, so the monotonic clock may start again at eval_start and nowhere else.
+A log may end early: the run is then incomplete. The evaluation may run in another process, even after a
+restart of the machine, so the monotonic clock may start again at eval_start and nowhere else.
 """
 
 import json
@@ -126,18 +126,13 @@ class RunLog:
 
 
 class LogWriter:
-    """Appends to a log, each line unbuffered; goes on from what the file holds."""
+    """Appends to a log and holds no file open in between; goes on from what the file holds."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._order = _Order()
         if path.exists():
-            for event in read_log(path).events:
-                self._order.accept(event.name, event.fields)
-        try:
-            self._handle = path.open("ab", buffering=0)
-        except OSError as error:
-            raise unwritable(path, error) from error
+            self._follow(read_log(path).events)
 
     def write(self, event: str, **fields: Any) -> Event:
         """Append an event, stamped with the clocks; a Problem on a wrong order, NaN, or a full disk."""
@@ -152,17 +147,40 @@ class LogWriter:
         number = self._order.accept(event, fields)
         return Event(number, event, monotonic, utc, fields)
 
-    def close(self) -> None:
-        self._handle.close()
+    def rewind(self) -> None:
+        """Drop what follows the checkpoint, so that an evaluation can be repeated, or tried again."""
+        log = read_log(self.path)
+        kept = log.get("checkpoint").line
+        lines = read_bytes(self.path).splitlines(keepends=True)
+        write_atomic(self.path, b"".join(lines[:kept]))
+        self._order = _Order()
+        self._follow(log.events[:kept])
+
+    @property
+    def stopped(self) -> bool:
+        """Whether run_stop was written, after which nothing may be."""
+        return self._order.last == "run_stop"
+
+    @property
+    def steps(self) -> int:
+        """How many steps were written."""
+        return self._order.steps
+
+    def _follow(self, events: tuple[Event, ...]) -> None:
+        for event in events:
+            self._order.accept(event.name, event.fields)
 
     def _append(self, data: bytes) -> None:
-        end = os.fstat(self._handle.fileno()).st_size
         try:
-            written = 0
-            while written < len(data):
-                written += self._handle.write(data[written:])
+            with self.path.open("ab", buffering=0) as handle:
+                end = os.fstat(handle.fileno()).st_size
+                try:
+                    while data:
+                        data = data[handle.write(data) :]
+                except OSError:
+                    handle.truncate(end)  # no half line stays behind
+                    raise
         except OSError as error:
-            os.ftruncate(self._handle.fileno(), end)  # no half line stays behind
             raise unwritable(self.path, error) from error
 
 
@@ -184,46 +202,38 @@ def read_log(path: Path) -> RunLog:
     return RunLog(path, tuple(events))
 
 
-def cut_evaluation(path: Path) -> None:
-    """Drop all that follows the checkpoint, so that an evaluation can be repeated, or tried again."""
-    checkpoint = read_log(path).get("checkpoint")
-    lines = read_bytes(path).splitlines(keepends=True)
-    if len(lines) > checkpoint.line:
-        write_atomic(path, b"".join(lines[: checkpoint.line]))
-
-
 class _Order:
     """Follows a log event by event. `check` and `accept` raise ValueError on what may not come next."""
 
     def __init__(self) -> None:
-        self._last = ""
-        self._steps = 0
-        self._lines = 0
+        self.last = ""
+        self.steps = 0
+        self.lines = 0
 
     def check(self, event: str, fields: dict[str, Any]) -> None:
         if event not in _FIELDS:
             raise ValueError(f"unknown event {event!r}")
         interrupted = event == "run_stop" and fields.get("status") == "interrupted"
-        if self._last == "run_stop" or not (event in _FOLLOWERS[self._last] or (interrupted and self._last)):
-            raise ValueError(f"{event} cannot follow {self._last or 'the start of the log'}")
+        if self.last == "run_stop" or not (event in _FOLLOWERS[self.last] or (interrupted and self.last)):
+            raise ValueError(f"{event} cannot follow {self.last or 'the start of the log'}")
         required = dict(_FIELDS[event])
         if interrupted:
             required["reason"] = str
         elif event == "run_stop" and fields.get("status") != "complete":
             raise ValueError(f"run_stop has the unknown status {fields.get('status')!r}")
         _check_fields(event, fields, required)
-        if event == "step" and fields["step"] != self._steps + 1:
-            raise ValueError(f"step {fields['step']} follows step {self._steps}")
-        if event == "train_stop" and fields["steps"] != self._steps:
-            raise ValueError(f"train_stop counts {fields['steps']} steps, the log has {self._steps}")
+        if event == "step" and fields["step"] != self.steps + 1:
+            raise ValueError(f"step {fields['step']} follows step {self.steps}")
+        if event == "train_stop" and fields["steps"] != self.steps:
+            raise ValueError(f"train_stop counts {fields['steps']} steps, the log has {self.steps}")
 
     def accept(self, event: str, fields: dict[str, Any]) -> int:
         """Check an event and move past it; returns its line number."""
         self.check(event, fields)
-        self._last = event
-        self._steps += event == "step"
-        self._lines += 1
-        return self._lines
+        self.last = event
+        self.steps += event == "step"
+        self.lines += 1
+        return self.lines
 
 
 def _check_fields(event: str, fields: dict[str, Any], required: dict[str, type]) -> None:

@@ -68,16 +68,14 @@ def misfits(hardware: HardwareClass, machine: Machine) -> list[str]:
     """Why the machine is not of this class; empty = it is."""
     reasons = []
     if hardware.cores is not None and machine.available_cores is None:
-        reasons.append(f"{hardware.name}: this system cannot pin a process to {hardware.cores} cores")
+        reasons.append(f"this system cannot pin a process to {hardware.cores} cores")
     elif hardware.cores is not None and machine.available_cores != hardware.cores:
-        reasons.append(
-            f"{hardware.name}: {machine.available_cores} cores are available, not exactly {hardware.cores}"
-        )
+        reasons.append(f"{machine.available_cores} cores are available, not exactly {hardware.cores}")
     if len(machine.gpus) != hardware.gpus:
-        reasons.append(f"{hardware.name}: {len(machine.gpus)} GPUs are visible, not {hardware.gpus}")
+        reasons.append(f"{len(machine.gpus)} GPUs are visible, not {hardware.gpus}")
     others = sorted({name for name in machine.gpus if hardware.gpu_name not in name})
     if hardware.gpus and others:
-        reasons.append(f"{hardware.name}: takes only {hardware.gpu_name} GPUs, not {', '.join(others)}")
+        reasons.append(f"the GPUs must be {hardware.gpu_name}, not {', '.join(others)}")
     return reasons
 
 

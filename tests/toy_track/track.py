@@ -65,7 +65,7 @@ TRACK = Track(
         HardwareClass("cpu", "any number of CPU cores", None, 0, "", 10.0),
         HardwareClass("1xH100", "one H100", None, 1, "H100", 60.0),
     ),
-    fixed_files=("tests/toy_track/*.py",),
+    fixed_files=("tests/toy_track/track.py",),
     evidence_name="evidence.jsonl",
     checkpoint_name="checkpoint.bin",
     data_files=data_files,

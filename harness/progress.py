@@ -1,0 +1,34 @@
+"""A progress bar for people, and a line now and then for files."""
+
+import sys
+import time
+from typing import Any
+
+from tqdm import tqdm
+
+_SECONDS_BETWEEN_LINES = 30.0
+
+
+def progress_bar(total: int, unit: str) -> "tqdm[Any]":
+    """A tqdm bar on stderr with elapsed time, time left and postfix; lines where stderr is no terminal."""
+    if sys.stderr.isatty():
+        return tqdm(total=total, unit=unit, dynamic_ncols=True)
+    return tqdm(total=total, unit=unit, ascii=True, file=_Lines())
+
+
+class _Lines:
+    """Where tqdm would draw over its last bar, prints a new line at most every 30 s, and the last bar."""
+
+    def __init__(self) -> None:
+        self._bar = ""
+        self._due = time.monotonic() + _SECONDS_BETWEEN_LINES
+
+    def write(self, text: str) -> None:
+        # tqdm writes a carriage return with a bar, and at the very end one newline.
+        self._bar = text.strip() or self._bar
+        if text == "\n" or time.monotonic() >= self._due:
+            print(self._bar, file=sys.stderr)
+            self._due = time.monotonic() + _SECONDS_BETWEEN_LINES
+
+    def flush(self) -> None:
+        sys.stderr.flush()
