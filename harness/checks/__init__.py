@@ -1,0 +1,74 @@
+"""Every rule of a record, in order, and the one way to hold a record to them.
+
+A rule that crashes has failed; a rule that needs another that failed is not tried, and has failed. So the
+list of checks is the same for every record, and nothing in a record can cut it short.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from harness.checks import folder, log, pair, recipe, run, score, text
+from harness.checks.base import Check, RecordFolder, Rule, RunFiles
+from harness.errors import Problem
+from harness.record import SECOND
+
+__all__ = ["CHECKS", "Check", "RecordFolder", "check_all"]
+
+_RUN: tuple[Rule[RunFiles], ...] = (
+    *run.MANIFEST_RULES,
+    *log.ORDER_RULES,
+    *run.RULES,
+    *recipe.RULES,
+    *log.RULES,
+    *score.RULES,
+)
+_RUN_NAMES = {rule.name for rule in _RUN}
+
+
+class _Step(NamedTuple):
+    name: str
+    needs: tuple[str, ...]
+    examine: Callable[[RecordFolder], str]
+
+
+def check_all(home: RecordFolder) -> list[Check]:
+    """Hold a record to every rule; one check a rule, in the order of CHECKS."""
+    done: dict[str, Check] = {}
+    for step in _STEPS:
+        failed = next((need for need in step.needs if not done[need].passed), None)
+        if failed is not None:
+            done[step.name] = Check(step.name, False, f"not checked: needs {failed}")
+        else:
+            done[step.name] = _try(step, home)
+    return list(done.values())
+
+
+def _try(step: _Step, home: RecordFolder) -> Check:
+    try:
+        return Check(step.name, True, step.examine(home))
+    except Problem as problem:
+        return Check(step.name, False, str(problem).replace(f"{home.path}/", ""))
+    except Exception as error:  # whatever a record holds, the other rules are still tried
+        return Check(step.name, False, f"cannot be checked: {type(error).__name__}: {error}")
+
+
+def _plan() -> Iterator[_Step]:
+    yield from (_Step(*rule) for rule in folder.RULES)
+    yield from (_of_run(rule, "") for rule in _RUN)
+    yield from (_Step(*rule) for rule in (*run.DATE_RULES, *pair.BEFORE))
+    yield from (_of_run(rule, f"{SECOND}/") for rule in _RUN)
+    yield from (_Step(*rule) for rule in (*pair.RULES, *text.RULES))
+
+
+def _of_run(rule: Rule[RunFiles], prefix: str) -> _Step:
+    """The rule for one of the two runs; those of the second wait until the record has one."""
+    needs = tuple(prefix + need if need in _RUN_NAMES else need for need in rule.needs)
+
+    def examine(home: RecordFolder) -> str:
+        return rule.examine(home.second if prefix else home.first)
+
+    return _Step(prefix + rule.name, (SECOND, *needs) if prefix else needs, examine)
+
+
+_STEPS = tuple(_plan())
+CHECKS = tuple(step.name for step in _STEPS)

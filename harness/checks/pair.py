@@ -1,0 +1,124 @@
+"""Rules about the two runs together: the second follows from the first, and neither is a copy of anything."""
+
+from harness.checks.base import RecordFolder, Rule, expect, rule
+from harness.eligibility import derived_seed
+from harness.errors import Problem
+from harness.files import sha256_file
+from harness.record import LOG, MANIFEST, RECORD, worse
+
+_NEEDS = ("manifest", "verification/manifest")
+
+
+@rule("manifest")
+def first_seed(home: RecordFolder) -> str:
+    """The first run has the seed of its recipe and verifies no other run."""
+    manifest, by = home.first.manifest, "the rule for first runs"
+    expect("seed", manifest.seed, manifest.recipe.get("seed"), by="the recipe", file=MANIFEST)
+    expect("seed_source", manifest.seed_source, "recipe", by=by, file=MANIFEST)
+    expect("verifies", manifest.verifies, None, by=by, file=MANIFEST)
+    return f"seed {manifest.seed}"
+
+
+@rule("schema")
+def verification(home: RecordFolder) -> str:
+    """A second run, with a seed that nobody could choose, has been added."""
+    if home.record.verification is None:
+        raise Problem(f"pending - run python -m {home.record.track}.speedrun --verify {_shown(home)}")
+    return f"seed {home.record.verification.seed}"
+
+
+@rule("manifest", "verification/manifest", "track")
+def second_seed(home: RecordFolder) -> str:
+    """The second seed is derived from the first run's evidence and recipe, and differs from the first."""
+    first, second = home.first.manifest, home.second.manifest
+    file = home.second.name(MANIFEST)
+    if second.seed == first.seed:
+        raise Problem(f"seed is {second.seed}, expected another than the first run's", file=file)
+    seed = derived_seed(home.sha256(home.first.evidence), first.recipe_sha256)
+    expect("seed", second.seed, seed, by=f"{home.first.evidence} and the recipe's hash", file=file)
+    source = f"derived from {first.run_id}"
+    expect("seed_source", second.seed_source, source, by=MANIFEST, file=file)
+    return f"seed {second.seed}"
+
+
+@rule(*_NEEDS)
+def same_recipe(home: RecordFolder) -> str:
+    """Both runs ran the same recipe from the same source."""
+    first, second = home.first.manifest, home.second.manifest
+    for name in ("recipe_name", "recipe_sha256", "source_sha256", "recipe"):
+        found, expected = getattr(second, name), getattr(first, name)
+        expect(name, found, expected, by=MANIFEST, file=home.second.name(MANIFEST))
+    return f"{first.recipe_name!r}, {first.recipe_sha256}"
+
+
+@rule(*_NEEDS)
+def verifies(home: RecordFolder) -> str:
+    """The second run was made to verify the first."""
+    first = home.first.manifest.run_id
+    expect("verifies", home.second.manifest.verifies, first, by=MANIFEST, file=home.second.name(MANIFEST))
+    return f"run {first}"
+
+
+@rule("log_order", "verification/log_order")
+def second_after_first(home: RecordFolder) -> str:
+    """The second run started after the evidence of the first was written."""
+    written, started = home.first.log.get("eval_stop"), home.second.log.get("run_start")
+    if started.utc <= written.utc:
+        raise Problem(
+            f"starts at {started.utc}, expected after {written.utc} by {LOG}:{written.line}",
+            file=home.second.name(LOG),
+            line=started.line,
+        )
+    return f"{started.utc}"
+
+
+@rule("track")
+def evidence_distinct(home: RecordFolder) -> str:
+    """Evidence and checkpoint of each run are its own: no other run of any record of the track has them."""
+    runs = [home.first, home.second] if home.record.verification else [home.first]
+    names = [name for run in runs for name in (run.evidence, run.checkpoint)]
+    seen: dict[str, str] = {}
+    for name in names:
+        digest = home.sha256(name)
+        if digest in seen:
+            raise Problem(f"is the same as {seen[digest]}", file=name)
+        seen[digest] = name
+    others = 0
+    for other in home.siblings():
+        others += 1
+        for path in other.glob("*"), other.glob("verification/*"):
+            for file in sorted(path):
+                if not file.is_symlink() and file.is_file() and (digest := sha256_file(file)) in seen:
+                    raise Problem(f"is the same as {file.relative_to(home.place.parent)}", file=seen[digest])
+    return f"in none of {others} other records"
+
+
+@rule("schema")
+def published(home: RecordFolder) -> str:
+    """The published score is that of the worse run."""
+    second = home.record.verification
+    found, expected = home.record.published, worse(home.record.score, second.score if second else None)
+    if found != expected:
+        reason = f"published is {_numbers(found)}, expected the worse run's {_numbers(expected)}"
+        raise Problem(reason, file=RECORD)
+    return _numbers(found)
+
+
+def _numbers(score: object) -> str:
+    return " ".join(f"{name} {value}" for name, value in vars(score).items())
+
+
+def _shown(home: RecordFolder) -> str:
+    place = home.place
+    return str(place.relative_to(home.root) if place.is_relative_to(home.root) else place)
+
+
+BEFORE: tuple[Rule[RecordFolder], ...] = (first_seed, verification)
+RULES: tuple[Rule[RecordFolder], ...] = (
+    second_seed,
+    same_recipe,
+    verifies,
+    second_after_first,
+    evidence_distinct,
+    published,
+)

@@ -1,0 +1,113 @@
+"""Rules about a run's manifest: what ran, where, on which data, and whether such a run can be a record."""
+
+from harness.checks.base import RecordFolder, Rule, RunFiles, expect, rule
+from harness.eligibility import eligibility
+from harness.errors import Problem
+from harness.machine import Machine, find_class, misfits
+from harness.manifest import overriding
+from harness.record import LOG, MANIFEST, RECORD
+from harness.track import fixed_file_hashes
+
+START_TOLERANCE_S = 600.0
+
+
+@rule()
+def manifest(run: RunFiles) -> str:
+    """The manifest has exactly the fields of its schema."""
+    return f"run {run.manifest.run_id}"
+
+
+@rule("schema", "manifest")
+def manifest_agrees(run: RunFiles) -> str:
+    """record.json says of the run what the manifest says."""
+    record, manifest = run.home.record, run.manifest
+    by = run.name(MANIFEST)
+    for name in ("ruleset", "track", "hardware_class"):
+        expect(name, getattr(record, name), getattr(manifest, name), by=by, file=RECORD)
+    expect(run.field("seed"), run.entry.seed, manifest.seed, by=by, file=RECORD)
+    calibration = round(manifest.calibration_s, 3)
+    expect(run.field("calibration_s"), run.entry.calibration_s, calibration, by=by, file=RECORD)
+    if not run.prefix:
+        expect("hardware", record.hardware, describe(manifest.machine), by=by, file=RECORD)
+    return f"{record.hardware_class}, seed {run.entry.seed}"
+
+
+@rule("manifest", "log_order")
+def start(run: RunFiles) -> str:
+    """The manifest and the log begin at the same time."""
+    began, started = run.log.get("run_start").utc, run.manifest.started_utc
+    if abs((began - started).total_seconds()) > START_TOLERANCE_S:
+        by = f"{run.name(LOG)}:1"
+        reason = f"started_utc is {started}, expected within {START_TOLERANCE_S:g} s of {began} by {by}"
+        raise Problem(reason, file=run.name(MANIFEST))
+    return str(started)
+
+
+@rule("manifest", "log_order")
+def eligible(run: RunFiles) -> str:
+    """No flag, environment variable, resumption, smoke setting or changed fixed file was at work."""
+    found, derived = run.manifest.overriding_environment, overriding(run.manifest.environment)
+    expect("overriding_environment", found, derived, by="environment", file=run.name(MANIFEST))
+    if reasons := eligibility(run.manifest, run.log):
+        raise Problem("; ".join(reasons), file=run.name(MANIFEST))
+    return "the recipe as it stands in the source, and nothing else"
+
+
+@rule("manifest", "track")
+def class_(run: RunFiles) -> str:
+    """The machine in the manifest is of the class that the manifest names."""
+    machine, name = run.manifest.machine, run.manifest.hardware_class
+    found = find_class(run.home.track, machine)
+    if found is None or found.name != name:
+        named = next((hardware for hardware in run.home.track.classes if hardware.name == name), None)
+        why = "; ".join(misfits(named, machine)) if named else f"{run.home.track.name} has no class {name!r}"
+        fits = f"class {found.name}" if found else "no class"
+        raise Problem(f"the machine is of {fits}, the manifest says {name!r}: {why}", file=run.name(MANIFEST))
+    return f"{found.title}: {describe(machine)}"
+
+
+@rule("manifest", "track")
+def fixed_files(run: RunFiles) -> str:
+    """The files that no recipe may change were, when it ran, those of this checkout."""
+    found, expected = run.manifest.fixed_files, fixed_file_hashes(run.home.track, run.home.root)
+    faults = []
+    for name in sorted(found.keys() | expected.keys()):
+        if found.get(name) != expected.get(name):
+            have, want = found.get(name, "not listed"), expected.get(name, "not a fixed file here")
+            faults.append(f"{name} is {have}, expected {want}")
+    if faults:
+        raise Problem("; ".join(faults), file=run.name(MANIFEST))
+    return f"{len(expected)} files are those of this checkout"
+
+
+@rule("manifest", "track")
+def data(run: RunFiles) -> str:
+    """Training read files that the track allows, with their pinned hashes, and says so."""
+    found, allowed, file = run.manifest.data, run.home.track.data_files(), run.name(MANIFEST)
+    if not found:
+        raise Problem("data names no file, expected every file that training read", file=file)
+    for name, digest in sorted(found.items()):
+        if name not in allowed:
+            raise Problem(f"data names {name!r}, which training on this track may not read", file=file)
+        expect(f"the hash of data file {name}", digest, allowed[name], by=run.home.track.name, file=file)
+    return f"{len(found)} of {len(allowed)} allowed files"
+
+
+@rule("schema", "log_order")
+def date(home: RecordFolder) -> str:
+    """The record's date is the day, in UTC, on which the run started."""
+    day = home.first.log.get("run_start").utc.date()
+    expect("date", str(home.record.date), str(day), by=f"{LOG}:1", file=RECORD)
+    return str(day)
+
+
+def describe(machine: Machine) -> str:
+    """A machine in a few words: its GPUs if it has any, else its processor, cores and memory."""
+    cores = f"{machine.available_cores or machine.logical_cores} of {machine.logical_cores} cores"
+    gpus = [f"{machine.gpus.count(name)} x {name}" for name in sorted(set(machine.gpus))]
+    return ", ".join([*gpus, f"{cores} of {machine.cpu}", f"{machine.memory_gib:g} GiB"])
+
+
+MANIFEST_RULES: tuple[Rule[RunFiles], ...] = (manifest,)
+RULES: tuple[Rule[RunFiles], ...] = (manifest_agrees, start, eligible, class_, fixed_files, data)
+DATE_RULES: tuple[Rule[RecordFolder], ...] = (date,)

@@ -1,0 +1,86 @@
+"""Rules about the score: what was saved is what played, and its play is worth what the record claims."""
+
+import json
+import math
+
+from harness.checks.base import Rule, RunFiles, expect, rule
+from harness.errors import Problem
+from harness.record import LOG, RECORD
+
+# Replays on other machines may differ in the last bits of a bootstrap's mean.
+REPLAY_TOLERANCE = 1e-9
+
+
+@rule("log_order", "track")
+def checkpoint(run: RunFiles) -> str:
+    """The checkpoint in the folder is the one that training saved and that played."""
+    found = run.home.sha256(run.checkpoint)
+    saved, loaded = run.log.get("checkpoint"), run.log.get("eval_start")
+    claims = [(f"{run.name(LOG)}:{saved.line}", saved.fields["sha256"])]
+    claims += [(f"{run.name(LOG)}:{loaded.line}", loaded.fields["checkpoint_sha256"])]
+    claims += [(f"{run.evidence}:1", header)] if (header := _header_checkpoint(run)) else []
+    for place, claim in claims:
+        expect("sha256", found, claim, by=place, file=run.checkpoint)
+    return found
+
+
+@rule("log_order", "track")
+def evidence_logged(run: RunFiles) -> str:
+    """The evidence in the folder is the one that the evaluation wrote."""
+    found, stop = run.home.sha256(run.evidence), run.log.get("eval_stop")
+    claim, by = stop.fields["evidence_sha256"], f"{run.name(LOG)}:{stop.line}"
+    expect("sha256", found, claim, by=by, file=run.evidence)
+    return found
+
+
+@rule("track")
+def evidence(run: RunFiles) -> str:
+    """Every line of the evidence keeps the rules when it is played again."""
+    score = run.score
+    return f"{score.value:.4f} [{score.low:.4f}, {score.high:.4f}] from {score.count} {score.unit}"
+
+
+@rule("evidence", "schema")
+def score(run: RunFiles) -> str:
+    """The record's score and interval are those of the evidence."""
+    claimed, played, by = run.entry.score, run.score, f"playing {run.evidence} again"
+    expect(run.field("score.count"), claimed.count, played.count, by=by, file=RECORD)
+    for name in ("value", "low", "high"):
+        found, expected = getattr(claimed, name), getattr(played, name)
+        if not math.isclose(found, expected, rel_tol=0, abs_tol=REPLAY_TOLERANCE):
+            expect(run.field(f"score.{name}"), found, expected, by=by, file=RECORD)
+    return f"{claimed.value} [{claimed.low}, {claimed.high}]"
+
+
+@rule("log_order", "schema")
+def score_in_log(run: RunFiles) -> str:
+    """The record's score is, to the last digit, the one that the evaluation logged."""
+    stop = run.log.get("eval_stop")
+    for name in ("value", "low", "high"):
+        found, by = getattr(run.entry.score, name), f"{run.name(LOG)}:{stop.line}"
+        expect(run.field(f"score.{name}"), found, stop.fields[name], by=by, file=RECORD)
+    return f"{run.name(LOG)}:{stop.line}"
+
+
+@rule("evidence", "schema")
+def target(run: RunFiles) -> str:
+    """The target is the track's, and the low end of the interval lies strictly above it."""
+    bar, low = run.home.track.target, min(run.score.low, run.entry.score.low)
+    expect("target", run.home.record.target, bar, by=run.home.track.name, file=RECORD)
+    if not low > bar:
+        raise Problem(f"the interval begins at {low}, expected above {bar}", file=run.evidence)
+    return f"{low} is above {bar}"
+
+
+def _header_checkpoint(run: RunFiles) -> object:
+    """The checkpoint that the evidence names in its first line, where it has such a line."""
+    with run.home.file(run.evidence).open("rb") as handle:
+        line = handle.readline()
+    try:
+        header = json.loads(line)
+    except ValueError:
+        return None
+    return header.get("checkpoint_sha256") if isinstance(header, dict) else None
+
+
+RULES: tuple[Rule[RunFiles], ...] = (checkpoint, evidence_logged, evidence, score, score_in_log, target)
