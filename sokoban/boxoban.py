@@ -13,7 +13,6 @@ from types import MappingProxyType
 
 import numpy as np
 import pooch
-import requests
 from tqdm import tqdm
 
 from sokoban.table import LevelTable, concatenate, parse_table, table_of
@@ -123,9 +122,11 @@ def _download(names: list[str], base_url: str, cache_folder: Path | None) -> Pat
             raise WrongChecksum(
                 f"{base_url}{name}: {error}", f"try again, or point {FOLDER_VARIABLE} at a copy of the levels"
             ) from None
-        except (requests.RequestException, OSError) as error:
+        except OSError as error:  # what requests raises is one too
+            answer = getattr(error, "response", None)
+            cause = type(error).__name__ if answer is None else f"HTTP {answer.status_code}"
             raise LevelsUnavailable(
-                f"{base_url}{name} cannot be downloaded ({error})",
+                f"{base_url}{name} cannot be downloaded ({cause})",
                 f"connect to the internet once, or point {FOLDER_VARIABLE} at a copy of the levels",
             ) from None
     return root
