@@ -59,8 +59,10 @@ def paired_difference(
     first, second = _unit_means(a), _unit_means(b)
     if first.shape != second.shape:
         raise ValueError(f"{len(first)} units against {len(second)}")
+    if len(first) < 2:
+        raise ValueError("a standard error takes two units or more")
     differences = first - second
-    standard_error = float(np.std(differences) / math.sqrt(len(differences)))
+    standard_error = float(np.std(differences, ddof=1) / math.sqrt(len(differences)))
     interval = _percentile(differences, seed, resamples)
     return PairedDifference(float(np.mean(differences)), standard_error, *interval)
 

@@ -70,9 +70,9 @@ def misfits(hardware: HardwareClass, machine: Machine) -> list[str]:
     if hardware.cores is not None and machine.available_cores is None:
         reasons.append(f"this system cannot pin a process to {hardware.cores} cores")
     elif hardware.cores is not None and machine.available_cores != hardware.cores:
-        reasons.append(f"{machine.available_cores} cores are available, not exactly {hardware.cores}")
+        reasons.append(f"cores available: {machine.available_cores}, wanted: exactly {hardware.cores}")
     if len(machine.gpus) != hardware.gpus:
-        reasons.append(f"{len(machine.gpus)} GPUs are visible, not {hardware.gpus}")
+        reasons.append(f"GPUs visible: {len(machine.gpus)}, wanted: {hardware.gpus or 'none'}")
     others = sorted({name for name in machine.gpus if hardware.gpu_name not in name})
     if hardware.gpus and others:
         reasons.append(f"the GPUs must be {hardware.gpu_name}, not {', '.join(others)}")

@@ -2,11 +2,15 @@
 
 import os
 import resource
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -238,6 +242,9 @@ def test_the_clock_runs_from_train_start_to_train_stop_and_waits_for_the_device(
     assert Run.open(run.path).elapsed_s == stopped
 
 
+BURN = "import time\nwhile time.process_time() < 0.3: pass"
+
+
 def test_cpu_seconds_count_work_and_not_sleep() -> None:
     before = cpu_seconds()
     time.sleep(0.2)
@@ -249,15 +256,38 @@ def test_cpu_seconds_count_work_and_not_sleep() -> None:
     assert slept < 0.15
 
 
-def test_cpu_seconds_keep_those_of_a_child_that_has_ended() -> None:
+def test_cpu_seconds_count_children_while_they_live_and_after(tmp_path: Path) -> None:
     before = cpu_seconds()
-    if (child := os.fork()) == 0:
-        end = time.process_time() + 0.3
-        while time.process_time() < end:
-            pass
-        os._exit(0)
-    os.waitpid(child, 0)
+    script = f"{BURN}\nprint('done', flush=True)\ninput()"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=PIPE, stdout=PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"done\n"
+        alive = cpu_seconds() - before
+        child.communicate(b"\n")
+    assert alive >= 0.25
     assert cpu_seconds() - before >= 0.25
+
+
+def test_a_signal_from_the_keyboard_or_a_kill_leaves_a_readable_log(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path; from toy_track import speedrun\n"
+        "speedrun.Run.log_step = lambda *_, **__: (print('training', flush=True), time.sleep(60))\n"
+        "speedrun.train(Path(sys.argv[1]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
+    for number, status in ((signal.SIGINT, "interrupted"), (signal.SIGKILL, "incomplete")):
+        outputs = tmp_path / status
+        command = [sys.executable, "-c", script, str(outputs)]
+        with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, env=environment) as child:
+            assert child.stdout is not None
+            while child.stdout.readline() != b"training\n":
+                assert child.poll() is None
+            child.send_signal(number)
+            child.communicate(timeout=30)
+        (path,) = outputs.iterdir()
+        log = read_log(path / "log.jsonl")
+        assert log.status == status
+        assert log.find("train_start") is not None
 
 
 def test_data_are_recorded_file_by_file(tmp_path: Path) -> None:
