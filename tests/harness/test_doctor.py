@@ -28,9 +28,8 @@ def test_the_machine_is_shown() -> None:
     assert rows["Processor"] == "Some CPU, 16 cores present, 12 available to a run"
     assert rows["GPUs"] == "NVIDIA H100 80GB HBM3"
     assert rows["GPU driver"] == "580.1"
-    bare = dict(
-        machine_rows(MACHINE.model_copy(update={"gpus": (), "driver": None, "available_cores": None}))
-    )
+    nothing = {"gpus": (), "driver": None, "available_cores": None}
+    bare = dict(machine_rows(MACHINE.model_copy(update=nothing)))
     assert (bare["GPUs"], bare["GPU driver"]) == ("none visible", "none")
     assert "any available" in bare["Processor"]
 
@@ -40,7 +39,7 @@ def test_a_ready_track_is_shown_with_its_classes() -> None:
     assert name == "Track toy_track"
     assert finding.splitlines() == [
         "ready",
-        "class cpu: 1 GPUs are visible, not 0",
+        "class cpu: GPUs visible: 1, wanted: none",
         "class 1xH100: this machine",
     ]
 
@@ -63,19 +62,14 @@ def test_a_track_that_misses_something_and_one_that_is_broken_are_shown(
     machine = MACHINE.model_copy(update={"gpus": ()})
     assert track_row("lacking", machine)[1] == "missing: levels; Java\nclass cpu: this machine"
     one_core = machine.model_copy(update={"available_cores": 1})
-    assert "class cpu: 1 cores are available, not exactly 2" in track_row("lacking", one_core)[1]
+    assert "class cpu: cores available: 1, wanted: exactly 2" in track_row("lacking", one_core)[1]
     assert track_row("broken", machine)[1] == "cannot be loaded: division by zero"
 
 
 def test_the_command_shows_every_track_and_no_key() -> None:
     secret = "sk-1234567890"
-    environment = {
-        **os.environ,
-        "OPENAI_API_KEY": secret,
-        "HF_TOKEN": "",
-        "CUDA_VISIBLE_DEVICES": "",
-        "COLUMNS": "200",
-    }
+    settings = {"OPENAI_API_KEY": secret, "HF_TOKEN": "", "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "200"}
+    environment = {**os.environ, **settings}
     environment.pop("WANDB_API_KEY", None)
     command = [sys.executable, "-W", "error", "-m", "harness.doctor"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)

@@ -132,7 +132,7 @@ def test_a_missing_source_and_an_unwritable_place_are_problems(tmp_path: Path) -
         ({"flags": ["--steps"]}, "flags change the recipe: --steps"),
         ({"smoke": True}, "smoke run"),
         ({"resumed": True}, "resumed"),
-        ({"hardware_class": TRACK.classes[1]}, "it is not 1xH100: 0 GPUs are visible, not 1"),
+        ({"hardware_class": TRACK.classes[1]}, "it is not 1xH100: GPUs visible: 0, wanted: 1"),
     ],
 )
 def test_a_run_that_ranks_nowhere_says_so_at_once(
