@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from harness.errors import Problem
-from harness.record import CURVE, Record, RunEntry, ScoreEntry, minutes
+from harness.record import CURVE, Record, ScoreEntry, minutes
 from harness.track import Track
 
 RESULTS = "results"
@@ -73,7 +73,7 @@ python -m {record.track}.speedrun
 
 def results_block(record: Record, track: Track) -> str:
     """What a record's README repeats from record.json."""
-    runs: list[RunEntry] = [record, *([record.verification] if record.verification else [])]
+    runs = [record.first, *([record.verification] if record.verification else [])]
     headings = ["first run", "second run"]
     rows = [
         ("seed", [str(run.seed) for run in runs]),

@@ -27,6 +27,7 @@ LOG = "log.jsonl"
 SECOND = "verification"
 NAME = r"[a-z0-9]+(?:-[a-z0-9]+)*"
 DESCRIPTION_PLACEHOLDER = "Say in one line what makes this recipe fast."
+CONTRIBUTOR_PLACEHOLDER = "Name of a contributor"
 DESCRIPTION_LIMIT, CONTRIBUTOR_LIMIT = 200, 60
 
 # Markdown, HTML, mathematics and links; an underscore inside a word is plain text everywhere.
@@ -52,16 +53,16 @@ class ScoreEntry(PublishedScore):
 
 
 class RunEntry(_Entry):
-    """What a record says of one run. Times are in seconds; `cpu_s` is null where the log has no CPU time."""
+    """What a record says of one run; times are in seconds, rounded to milliseconds."""
 
     seed: Seed
     time_s: Seconds
-    cpu_s: Seconds | None
+    cpu_s: Seconds
     score: ScoreEntry
     calibration_s: Seconds
 
 
-class Record(RunEntry):
+class Record(_Entry):
     """The whole of record.json: the first run at the top, the second under `verification`."""
 
     ruleset: str
@@ -72,11 +73,21 @@ class Record(RunEntry):
     name: Annotated[str, Field(pattern=f"^{NAME}$", max_length=60)]
     description: str
     contributors: tuple[str, ...]
+    seed: Seed
+    time_s: Seconds
+    cpu_s: Seconds
+    score: ScoreEntry
     target: FiniteFloat
     hardware: str
+    calibration_s: Seconds
     files: dict[str, Sha256]
     verification: RunEntry | None
     published: PublishedScore
+
+    @property
+    def first(self) -> RunEntry:
+        """What the record says of the first run."""
+        return RunEntry(**{name: getattr(self, name) for name in RunEntry.model_fields})
 
     @property
     def folder_name(self) -> str:
@@ -125,6 +136,11 @@ class FolderName:
         return parsed
 
 
+def milliseconds(seconds: float) -> float:
+    """Seconds as records hold them."""
+    return round(seconds, 3)
+
+
 def worse(first: ScoreEntry, second: ScoreEntry | None) -> PublishedScore:
     """The score to publish: the lower value of the two runs, and of equal values the lower interval."""
     worst = min([first, *([second] if second else [])], key=lambda score: (score.value, score.low))
@@ -133,8 +149,6 @@ def worse(first: ScoreEntry, second: ScoreEntry | None) -> PublishedScore:
 
 def description_fault(text: str) -> str | None:
     """Why `text` may not describe a record on the board, or None where it may."""
-    if text == DESCRIPTION_PLACEHOLDER:
-        return "is still the placeholder"
     return _text_fault(text, DESCRIPTION_LIMIT)
 
 

@@ -15,6 +15,8 @@ from harness.checks import Check, RecordFolder, check_all
 from harness.errors import Problem
 from harness.track import ROOT
 
+_PASS, _PENDING, _FAIL = Text("pass", "green"), Text("pending", "yellow"), Text("FAIL", "bold red")
+
 
 def verify_record(path: Path, *, root: Path = ROOT) -> list[Check]:
     """Every check of a record, in order, against the fixed files of the checkout at `root`. Never raises."""
@@ -23,17 +25,20 @@ def verify_record(path: Path, *, root: Path = ROOT) -> list[Check]:
 
 def show(path: Path, checks: Sequence[Check], console: Console) -> bool:
     """Print a record's checks as a table; whether all passed."""
-    failed = sum(not check.passed for check in checks)
-    verdict = f"{failed} of {len(checks)} checks FAILED" if failed else f"all {len(checks)} checks passed"
+    pending = sum(check.pending for check in checks)
+    failed = sum(not check.passed for check in checks) - pending
+    verdict = f"{failed} of {len(checks)} checks FAILED, {pending} are pending"
+    if not failed + pending:
+        verdict = f"all {len(checks)} checks passed"
     table = Table(title=Text(f"{path}: {verdict}"), title_justify="left", header_style="bold")
     table.add_column("check", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("reason", overflow="fold")
     for check in checks:
-        word = Text("pass", "green") if check.passed else Text("FAIL", "bold red")
+        word = _PASS if check.passed else _PENDING if check.pending else _FAIL
         table.add_row(Text(check.name), word, Text(check.reason))
     console.print(table)
-    return not failed
+    return not failed + pending
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from harness.checks import folder, log, pair, recipe, run, score, text
-from harness.checks.base import Check, RecordFolder, Rule, RunFiles
+from harness.checks.base import Check, Pending, RecordFolder, Rule, RunFiles
 from harness.errors import Problem
 from harness.record import SECOND
 
@@ -35,9 +35,9 @@ def check_all(home: RecordFolder) -> list[Check]:
     """Hold a record to every rule; one check a rule, in the order of CHECKS."""
     done: dict[str, Check] = {}
     for step in _STEPS:
-        failed = next((need for need in step.needs if not done[need].passed), None)
+        failed = next((done[need] for need in step.needs if not done[need].passed), None)
         if failed is not None:
-            done[step.name] = Check(step.name, False, f"not checked: needs {failed}")
+            done[step.name] = Check(step.name, False, f"not checked: needs {failed.name}", failed.pending)
         else:
             done[step.name] = _try(step, home)
     return list(done.values())
@@ -47,7 +47,8 @@ def _try(step: _Step, home: RecordFolder) -> Check:
     try:
         return Check(step.name, True, step.examine(home))
     except Problem as problem:
-        return Check(step.name, False, str(problem).replace(f"{home.path}/", ""))
+        reason = str(problem).replace(f"{home.path}/", "")
+        return Check(step.name, False, reason, isinstance(problem, Pending))
     except Exception as error:  # whatever a record holds, the other rules are still tried
         return Check(step.name, False, f"cannot be checked: {type(error).__name__}: {error}")
 

@@ -18,11 +18,19 @@ SIZE_LIMIT = 8 * 2**20  # bytes of one file
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of one rule: what was found where it passed, what is wrong and where if it did not."""
+    """The outcome of one rule: what was found where it passed, what is wrong and where if it did not.
+
+    A check that is `pending` has not passed, but nothing is wrong: something is still to be added.
+    """
 
     name: str
     passed: bool
     reason: str
+    pending: bool = False
+
+
+class Pending(Problem):
+    """Raised by a rule where something is still to be added."""
 
 
 Subject = TypeVar("Subject")
@@ -136,7 +144,7 @@ class RunFiles:
     def entry(self) -> RunEntry:
         """What record.json says of this run."""
         if not self.prefix:
-            return self.home.record
+            return self.home.record.first
         if self.home.record.verification is None:
             raise Problem("has no verification", file=RECORD)
         return self.home.record.verification

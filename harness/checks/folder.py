@@ -5,7 +5,8 @@ from pathlib import Path
 
 from harness.checks.base import SIZE_LIMIT, RecordFolder, Rule, expect, rule
 from harness.errors import Problem
-from harness.record import CURVE, LOG, MANIFEST, README, RECORD, SECOND, SOURCE, FolderName
+from harness.record import CURVE, LOG, MANIFEST, README, RECORD, SECOND, SOURCE, FolderName, Record
+from harness.track import Track
 
 _TEXT = {".json", ".jsonl", ".md", ".py", ".svg", ".txt"}
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7}|={7})(?:[ \r]|$)")
@@ -48,7 +49,7 @@ def canonical(home: RecordFolder) -> str:
 
 
 @rule("schema")
-def track(home: RecordFolder) -> str:
+def track_(home: RecordFolder) -> str:
     """The track exists here and has the record's ruleset."""
     expect("ruleset", home.record.ruleset, home.track.ruleset, by=home.track.name, file=RECORD)
     return f"{home.track.title}, ruleset {home.track.ruleset}"
@@ -76,7 +77,7 @@ def name_matches(home: RecordFolder) -> str:
 def folder_contents(home: RecordFolder) -> str:
     """The folder holds the files of a record, all of them and no others."""
     found = set(_names(home.path))
-    expected = expected_files(home)
+    expected = hashed_files(home.record, home.track) | {RECORD, README, CURVE}
     faults = [f"{name} is missing" for name in sorted(expected - found)]
     faults += [f"{name} does not belong here" for name in sorted(found - expected)]
     if faults:
@@ -98,7 +99,7 @@ def number_unique(home: RecordFolder) -> str:
 @rule("track")
 def file_hashes(home: RecordFolder) -> str:
     """record.json names every file but itself, README.md and the figure, each with its sha256."""
-    expected = hashed_files(home)
+    expected = hashed_files(home.record, home.track)
     listed = set(home.record.files)
     faults = [f"{name} is not listed in record.json" for name in sorted(expected - listed)]
     faults += [f"record.json lists {name!r}, which is not expected" for name in sorted(listed - expected)]
@@ -117,14 +118,16 @@ def file_hashes(home: RecordFolder) -> str:
 
 @rule("plain_files")
 def text_files(home: RecordFolder) -> str:
-    """Text is UTF-8 with LF line ends and without control or direction characters."""
+    """Text is UTF-8 with LF line ends and, but for JSON lines, without control or direction characters."""
     count = 0
     for name in _text_names(home):
         count += 1
         for line, text in enumerate(home.text(name).split("\n"), start=1):
-            for character in text:
-                if not character.isprintable() and character not in "\t\u00a0":
-                    raise Problem(f"holds the character {character!r}", file=name, line=line)
+            strange = [] if text.isprintable() else [c for c in text if not c.isprintable() and c != "\t"]
+            if strange and not name.endswith(".jsonl"):
+                raise Problem(f"holds the character {strange[0]!r}, expected text", file=name, line=line)
+            if "\r" in strange:
+                raise Problem("ends in CR LF, expected LF", file=name, line=line)
     return f"{count} text files"
 
 
@@ -138,16 +141,11 @@ def conflict_markers(home: RecordFolder) -> str:
     return "none found"
 
 
-def hashed_files(home: RecordFolder) -> set[str]:
+def hashed_files(record: Record, track: Track) -> set[str]:
     """The files whose hashes record.json must hold; those in verification/ once there is a second run."""
-    run = {MANIFEST, LOG, home.track.evidence_name, home.track.checkpoint_name}
-    second = {f"{SECOND}/{name}" for name in run} if home.record.verification else set()
+    run = {MANIFEST, LOG, track.evidence_name, track.checkpoint_name}
+    second = {f"{SECOND}/{name}" for name in run} if record.verification else set()
     return run | second | {SOURCE}
-
-
-def expected_files(home: RecordFolder) -> set[str]:
-    """Every file that a record folder holds."""
-    return hashed_files(home) | {RECORD, README, CURVE}
 
 
 def _names(path: Path) -> list[str]:
@@ -173,7 +171,7 @@ RULES: tuple[Rule[RecordFolder], ...] = (
     plain_files,
     schema,
     canonical,
-    track,
+    track_,
     folder_name,
     name_matches,
     folder_contents,

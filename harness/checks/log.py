@@ -5,7 +5,7 @@ from itertools import pairwise
 from harness.checks.base import Rule, RunFiles, expect, rule
 from harness.errors import Problem
 from harness.log import Event
-from harness.record import LOG, MANIFEST, RECORD, minutes
+from harness.record import LOG, MANIFEST, RECORD, milliseconds, minutes
 
 CLOCK_TOLERANCE_S = 2.0
 PAUSE_S, PAUSE_SHARE = 30.0, 0.2
@@ -83,7 +83,7 @@ def no_pause(run: RunFiles) -> str:
 def time(run: RunFiles) -> str:
     """The record's time is the log's, from train_start to train_stop, to the millisecond."""
     seconds = run.entry.time_s
-    expect(run.field("time_s"), seconds, round(run.log.time_s, 3), by=run.name(LOG), file=RECORD)
+    expect(run.field("time_s"), seconds, milliseconds(run.log.time_s), by=run.name(LOG), file=RECORD)
     return f"{seconds} s ({minutes(seconds)})"
 
 
@@ -91,7 +91,7 @@ def time(run: RunFiles) -> str:
 def cpu_time(run: RunFiles) -> str:
     """The record's CPU time is the log's, to the millisecond."""
     seconds = run.entry.cpu_s
-    expect(run.field("cpu_s"), seconds, round(run.log.cpu_s, 3), by=run.name(LOG), file=RECORD)
+    expect(run.field("cpu_s"), seconds, milliseconds(run.log.cpu_s), by=run.name(LOG), file=RECORD)
     return f"{seconds} s"
 
 

@@ -1,6 +1,6 @@
 """Rules about the two runs together: the second follows from the first, and neither is a copy of anything."""
 
-from harness.checks.base import RecordFolder, Rule, expect, rule
+from harness.checks.base import Pending, RecordFolder, Rule, expect, rule
 from harness.eligibility import derived_seed
 from harness.errors import Problem
 from harness.files import sha256_file
@@ -23,7 +23,7 @@ def first_seed(home: RecordFolder) -> str:
 def verification(home: RecordFolder) -> str:
     """A second run, with a seed that nobody could choose, has been added."""
     if home.record.verification is None:
-        raise Problem(f"pending - run python -m {home.record.track}.speedrun --verify {_shown(home)}")
+        raise Pending(f"pending - run python -m {home.record.track}.speedrun --verify {_shown(home)}")
     return f"seed {home.record.verification.seed}"
 
 

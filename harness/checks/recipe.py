@@ -42,6 +42,7 @@ def source(run: RunFiles) -> str:
 def recipe_in_source(run: RunFiles) -> str:
     """The recipe in the manifest is, field by field, the one that speedrun.py gives under that name."""
     manifest = run.manifest
+    expect("recipe_name", manifest.recipe_name, manifest.hardware_class, by="class", file=run.name(MANIFEST))
     written = read_recipe(run.home.text(SOURCE), manifest.recipe_name)
     for name in sorted(written.keys() - manifest.recipe.keys()):
         raise Problem(f"the recipe lacks {name!r}, which {SOURCE} sets", file=run.name(MANIFEST))

@@ -5,7 +5,7 @@ from harness.eligibility import eligibility
 from harness.errors import Problem
 from harness.machine import Machine, find_class, misfits
 from harness.manifest import overriding
-from harness.record import LOG, MANIFEST, RECORD
+from harness.record import LOG, MANIFEST, RECORD, milliseconds
 from harness.track import fixed_file_hashes
 
 START_TOLERANCE_S = 600.0
@@ -25,7 +25,7 @@ def manifest_agrees(run: RunFiles) -> str:
     for name in ("ruleset", "track", "hardware_class"):
         expect(name, getattr(record, name), getattr(manifest, name), by=by, file=RECORD)
     expect(run.field("seed"), run.entry.seed, manifest.seed, by=by, file=RECORD)
-    calibration = round(manifest.calibration_s, 3)
+    calibration = milliseconds(manifest.calibration_s)
     expect(run.field("calibration_s"), run.entry.calibration_s, calibration, by=by, file=RECORD)
     if not run.prefix:
         expect("hardware", record.hardware, describe(manifest.machine), by=by, file=RECORD)

@@ -1,0 +1,164 @@
+"""The boards in README.md and the figures, made from the records: `python -m harness.boards [--check]`.
+
+A board is the block `<!-- board:<track>:<class>:start -->` to `:end` of README.md;
+only record.json is read for it.
+With --check nothing is written, and what differs is named (exit 1).
+"""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from harness import figures
+from harness.errors import Problem, run_command
+from harness.files import read_bytes, write_atomic
+from harness.readme import RESULTS, block_names, interval, replace_block, results_block
+from harness.record import (
+    CURVE,
+    README,
+    RECORD,
+    Record,
+    contributors_fault,
+    description_fault,
+    minutes,
+    read_record,
+)
+from harness.track import ROOT, Track, load_track
+
+_COLUMNS = (
+    "#", "record", "time", "CPU s", "score", "second seed", "calibration s", "date", "contributors",
+    "description",
+)  # fmt: skip
+_RIGHT = {"#", "time", "CPU s", "calibration s"}
+
+
+class Entry(NamedTuple):
+    """A record and the folder it lies in."""
+
+    folder: Path
+    record: Record
+
+
+def read_records(root: Path = ROOT) -> list[Entry]:
+    """Every record under `root`/records, ordered by track and number; Problem on one that cannot be shown."""
+    entries = []
+    for path in sorted(root.glob(f"records/*/[!.]*/{RECORD}")):
+        record = read_record(path)
+        if fault := description_fault(record.description):
+            raise Problem(f"description {fault}", file=path)
+        if fault := contributors_fault(record.contributors):
+            raise Problem(f"contributors {fault}", file=path)
+        entries.append(Entry(path.parent, record))
+    return sorted(entries, key=lambda entry: (entry.record.track, entry.record.number))
+
+
+def board(entries: Iterable[Entry], root: Path = ROOT) -> str:
+    """A Markdown table of records: verified ones first, then pending ones, the fastest on top."""
+    ordered = sorted(entries, key=lambda entry: (entry.record.verification is None, entry.record.time_s))
+    if not ordered:
+        return "No record yet."
+    lines = [_COLUMNS, tuple("---:" if column in _RIGHT else "---" for column in _COLUMNS)]
+    lines += [_row(entry, root) for entry in ordered]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def with_boards(document: str, entries: Sequence[Entry], root: Path = ROOT) -> str:
+    """README.md with every board in it made anew; Problem where a record has no board to stand on."""
+    shown = set()
+    for name in block_names(document, "board:"):
+        track, hardware_class = _board_of(name)
+        shown.add(name)
+        here = [
+            e for e in entries if (e.record.track, e.record.hardware_class) == (track.name, hardware_class)
+        ]
+        document = replace_block(document, name, board(here, root), file=README)
+    for entry in entries:
+        name = f"board:{entry.record.track}:{entry.record.hardware_class}"
+        if name not in shown:
+            raise Problem(f"has no block {name} for {entry.folder.name}", file=README)
+    return document
+
+
+def refresh(root: Path = ROOT, *, write: bool = True) -> list[Path]:
+    """Make all that is generated anew; returns the files that differed.
+
+    That is: README.md's boards, the results in each record's README, and the figures.
+    """
+    entries = read_records(root)
+    wanted = {root / README: with_boards(read_bytes(root / README).decode(), entries, root)}
+    wanted |= _readmes(entries) | _figures(entries, root)
+    different = [
+        path for path, text in wanted.items() if not path.is_file() or read_bytes(path) != text.encode()
+    ]
+    for path in different if write else ():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, wanted[path])
+    return different
+
+
+def _readmes(entries: Sequence[Entry]) -> dict[Path, str]:
+    written = {}
+    for folder, record in entries:
+        path = folder / README
+        results = results_block(record, load_track(record.track))
+        written[path] = replace_block(read_bytes(path).decode(), RESULTS, results, file=str(path))
+    return written
+
+
+def _figures(entries: Sequence[Entry], root: Path) -> dict[Path, str]:
+    drawn = {}
+    for name in sorted({entry.record.track for entry in entries}):
+        records = [entry.record for entry in entries if entry.record.track == name]
+        drawn[root / f"docs/figures/{name}_history.svg"] = figures.history(records, load_track(name))
+    for folder, record in entries:
+        drawn[folder / CURVE] = figures.training_curve(folder, record, load_track(record.track))
+    return drawn
+
+
+def _board_of(name: str) -> tuple[Track, str]:
+    """Track and class of a block `board:<track>:<class>`."""
+    parts = name.split(":")
+    if len(parts) != 3:
+        raise Problem(f"has a block {name}, expected board:<track>:<class>", file=README)
+    track = load_track(parts[1])
+    if parts[2] not in [hardware.name for hardware in track.classes]:
+        raise Problem(f"has a block {name}, but {track.name} has no class {parts[2]!r}", file=README)
+    return track, parts[2]
+
+
+def _row(entry: Entry, root: Path) -> tuple[str, ...]:
+    record, second = entry.record, entry.record.verification
+    link = entry.folder.relative_to(root).as_posix()
+    return (
+        str(record.number),
+        f"[{record.name}]({link})",
+        minutes(record.time_s),
+        f"{record.cpu_s:.0f}",
+        interval(record.score),
+        interval(second.score) if second else "pending",
+        f"{record.calibration_s:.2f}",
+        record.date.isoformat(),
+        ", ".join(record.contributors),
+        record.description,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m harness.boards",
+        description="Make the boards in README.md and all figures from the records.",
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 and name what differs")
+    check = parser.parse_args(arguments).check
+    different = refresh(write=not check)
+    for path in different:
+        print(f"{path.relative_to(ROOT)}: {'differs from the records' if check else 'written'}")
+    if check and different:
+        print("Remedy: run python -m harness.boards and commit what it writes.")
+    return 1 if check and different else 0
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,51 @@
+"""A checkout in miniature with a true record of the toy track in it, made by the tools themselves."""
+
+import shutil
+from pathlib import Path
+
+from harness.assemble import add_verification, assemble
+from harness.eligibility import derived_seed
+from harness.files import sha256_file
+from harness.manifest import read_manifest
+from harness.readme import IDEA_PLACEHOLDER
+from harness.track import ROOT
+from toy_track import speedrun
+from toy_track.track import TRACK
+
+BOARDS = "".join(f"<!-- board:toy_track:{c.name}:{end} -->\n" for c in TRACK.classes for end in ("start", "end"))
+
+
+def make_checkout(root: Path) -> Path:
+    """What a checkout needs for the toy track: its fixed file, its source, and a README with boards."""
+    (root / "tests/toy_track").mkdir(parents=True)
+    (root / "toy_track").mkdir()
+    shutil.copy(ROOT / "tests/toy_track/track.py", root / "tests/toy_track")
+    shutil.copy(ROOT / "tests/toy_track/speedrun.py", root / "toy_track")
+    (root / "README.md").write_text(f"# Squares\n\n{BOARDS}")
+    return root
+
+
+def make_run(root: Path) -> Path:
+    """A first run, evaluated."""
+    run = speedrun.train(root / "outputs")
+    speedrun.evaluate(run)
+    return run
+
+
+def make_second_run(root: Path, record: Path) -> Path:
+    """The run that verifies a record, evaluated."""
+    manifest = read_manifest(record / "manifest.json")
+    seed = derived_seed(sha256_file(record / TRACK.evidence_name), manifest.recipe_sha256)
+    run = speedrun.train(root / "outputs", seed=seed, verifies=manifest.run_id)
+    speedrun.evaluate(run)
+    return run
+
+
+def make_record(root: Path, name: str = "by-heart") -> Path:
+    """A true and complete record in a checkout made by `make_checkout`."""
+    path = assemble(
+        make_run(root), name, root=root, contributors=["Ada", "Bob"], description="Knows them by heart"
+    ).path
+    readme = path / "README.md"
+    readme.write_text(readme.read_text().replace(IDEA_PLACEHOLDER, "Squares are few, so they are learnt."))
+    return add_verification(make_second_run(root, path), path, root=root).path
