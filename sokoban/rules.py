@@ -1,23 +1,22 @@
 """The rules of Sokoban for thousands of boards at once, as bitboards in plain torch operations.
 
 The outer ring of a Boxoban level is wall, so its 8x8 interior fits one 64-bit word a plane, bit
-8 * row + column. A batch is four int64 tensors (floor, goals, boxes, player); a rule is a few shifts and masks.
-Nothing here branches on data except the flood fill's early exit, so the same code runs on a CPU and on a GPU,
-eager or compiled. `sokoban.reference` says the same rules in plain words.
+8 * row + column. A batch is four int64 tensors (floor, goals, boxes, player), and a rule is a few shifts and
+masks. Nothing here branches on data except the flood fill's early exit, so the same code runs on a CPU and on
+a GPU, eager or compiled. `sokoban.reference` says the same rules in plain words.
 
 Directions are 0 up, 1 down, 2 left, 3 right. A primitive action is a direction. A push action is
 `direction * 64 + cell`: walk to the far side of the box at `cell` by a shortest path and push it once; the
 walking moves count.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sokoban.boxoban import LevelTable
+from sokoban.table import LevelTable
 
 STEP_LIMIT = 120
 # Guez et al. 2019, "An investigation of model-free planning", section 3.
@@ -46,6 +45,15 @@ def shift(words: Tensor, direction: int) -> Tensor:
     if _LEFT[direction]:
         return (words << _LEFT[direction]) & _MASK[direction]
     return (words >> _RIGHT[direction]) & _MASK[direction]
+
+
+Steps = tuple[Tensor, Tensor, Tensor]  # what to shift left by, then right by, and the mask, each (B,)
+
+
+def _shift_each(words: Tensor, steps: Steps) -> Tensor:
+    """`shift` for (B,) words that each move in a direction of their own."""
+    left, right, mask = steps
+    return ((words << left) >> right) & mask
 
 
 def unpack(words: Tensor) -> Tensor:
@@ -82,12 +90,14 @@ class Walks(NamedTuple):
 class Outcome(NamedTuple):
     """What one action did to each board: `reward` (B,) float32, `solved`, `failed` (B,) bool.
 
-    A board that failed ran out of moves or had no legal push left; either way its episode is over.
+    A board that failed ran out of moves or had no legal push left; either way its episode is over. `after` is
+    the boards as the action left them, before those that ended were started again.
     """
 
     reward: Tensor
     solved: Tensor
     failed: Tensor
+    after: Boards
 
     @property
     def done(self) -> Tensor:
@@ -189,15 +199,16 @@ class SokobanBatch:
     def move(self, directions: Tensor) -> Outcome:
         """Play one primitive action (B,) int64 on every board; boards that end are started again."""
         floor, goals, boxes, player = self.boards
-        ahead = self._shift(player, directions)
-        beyond = self._shift(ahead, directions)
+        steps = self._steps(directions)
+        ahead = _shift_each(player, steps)
         free = floor & ~boxes
-        pushed = ((ahead & boxes) != 0) & ((beyond & free) != 0)
-        walked = (ahead & free) != 0
-        moved = torch.where(pushed, ahead | beyond, 0)
-        self.boards = Boards(floor, goals, boxes ^ moved, torch.where(pushed | walked, ahead, player))
+        box = ahead & boxes
+        target = _shift_each(box, steps) & free  # empty where no box is pushed
+        moved = torch.where(target != 0, box | target, 0)
+        entered = (ahead & free) | target
+        self.boards = Boards(floor, goals, boxes ^ moved, torch.where(entered != 0, ahead, player))
         self.moves = self.moves + 1
-        return self._finish(ahead & moved, beyond & moved, 1, self.moves >= self.step_limit)
+        return self._finish(box & moved, target, 1, self.moves >= self.step_limit)
 
     def push(self, actions: Tensor, walks: Walks) -> Outcome:
         """Play one push action (B,) int64 on every board; boards that end are started again.
@@ -209,8 +220,8 @@ class SokobanBatch:
         floor, goals, boxes, player = self.boards
         directions, cells = actions >> 6, actions & 63
         box = (torch.ones_like(cells) << cells) & boxes
-        beyond = self._shift(box, directions) & floor & ~boxes
-        behind = self._shift(box, self._opposite[directions]) & walks.reach
+        beyond = _shift_each(box, self._steps(directions)) & floor & ~boxes
+        behind = _shift_each(box, self._steps(self._opposite[directions])) & walks.reach
         legal = (beyond != 0) & (behind != 0)
         spent = torch.where(legal, walks.moves_to(behind) + 1, 1)
         moves = self.moves + spent
@@ -233,12 +244,18 @@ class SokobanBatch:
         """Put the boards where `which` (B,) bool is set on their next level."""
         following = (self.level_index + self.batch) % len(self.table)
         self.level_index = torch.where(which, following, self.level_index)
-        fresh = Boards(*self.table[self.level_index].unbind(1))
-        self.boards = Boards(*map(partial(torch.where, which), fresh, self.boards))
+        fresh = self.table.index_select(0, self.level_index).unbind(1)
+        self.boards = Boards(
+            *[torch.where(which, new, old) for new, old in zip(fresh, self.boards, strict=True)]
+        )
         self.moves = torch.where(which, 0, self.moves)
 
-    def _shift(self, words: Tensor, directions: Tensor) -> Tensor:
-        return ((words << self._left[directions]) >> self._right[directions]) & self._mask[directions]
+    def _steps(self, directions: Tensor) -> Steps:
+        """The shifts and masks of each board's own direction (B,)."""
+        left, right, mask = (
+            constants.index_select(0, directions) for constants in (self._left, self._right, self._mask)
+        )
+        return left, right, mask
 
     def _finish(self, box_from: Tensor, box_to: Tensor, spent: Tensor | int, over: Tensor) -> Outcome:
         _, goals, boxes, _ = self.boards
@@ -250,5 +267,6 @@ class SokobanBatch:
             + REWARD_BOX_OFF * ((box_from & goals) != 0)
             + REWARD_SOLVED * solved
         ).float()
+        after = self.boards
         self.restart(solved | failed)
-        return Outcome(reward, solved, failed)
+        return Outcome(reward, solved, failed, after)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from random_levels import levels
 
 from sokoban.levels import Cell, Level, parse_levels
-from sokoban.reference import LETTERS, Game, neighbour, replay, walk
+from sokoban.reference import Game, neighbour, replay, walk
 from sokoban.solver import OutOfStates, live_cells, region, solve
 
 
@@ -35,7 +35,7 @@ def fewest_pushes(level: Level) -> int | None:
 
 
 @given(levels(largest=4, most_boxes=3))
-@settings(max_examples=60)
+@settings(max_examples=150)
 def test_solutions_are_optimal_in_pushes_and_none_means_none(level: Level) -> None:
     moves = solve(level)
     fewest = fewest_pushes(level)
