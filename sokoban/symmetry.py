@@ -41,7 +41,7 @@ def images(table: LevelTable) -> list[LevelTable]:
 
 def level_keys(table: LevelTable) -> Keys:
     """(N,) keys of 32 bytes, equal exactly where all four planes are."""
-    rows = np.stack([plane.astype(">u8") for plane in table.planes], axis=1)
+    rows = np.stack(table.planes, axis=1).astype(">u8")
     return rows.view("V32").reshape(len(table))
 
 
