@@ -126,6 +126,7 @@ def without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         (2, change(utc="yesterday"), "yesterday"),
         (5, change(solve_rate="high"), "step.solve_rate must be a finite number, not 'high'"),
         (5, change(solve_rate=None), "step.solve_rate must be a finite number"),
+        (5, change(solve_rate=True), "step.solve_rate must be a finite number"),
         (5, change(step=1.0), "step.step must be a whole number"),
         (6, change(step=3), "step 3 follows step 1"),
         (6, change(step=1), "step 1 follows step 1"),

@@ -198,12 +198,15 @@ def test_a_failed_evaluation_can_be_repeated_and_a_finished_one_too(tmp_path: Pa
         assert [event.name for event in log.events].count("eval_start") == 1
 
 
-def test_opening_a_complete_run_in_vain_leaves_it_complete(tmp_path: Path) -> None:
+def test_opening_a_complete_run_in_vain_leaves_it_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = trained(tmp_path).path
     evaluated(path, 80)
     with pytest.raises(KeyboardInterrupt), Run.open(path):
         raise KeyboardInterrupt
     assert read_log(path / "log.jsonl").status == "complete"
+    assert capsys.readouterr().err == ""
 
 
 def test_another_checkpoint_is_not_evaluated(tmp_path: Path) -> None:
@@ -256,10 +259,11 @@ def test_cpu_seconds_count_work_and_not_sleep() -> None:
     assert slept < 0.15
 
 
-def test_cpu_seconds_count_children_while_they_live_and_after(tmp_path: Path) -> None:
+def test_cpu_seconds_count_children_of_children_while_they_live_and_after() -> None:
     before = cpu_seconds()
-    script = f"{BURN}\nprint('done', flush=True)\ninput()"
-    with subprocess.Popen([sys.executable, "-c", script], stdin=PIPE, stdout=PIPE) as child:
+    burn = f"{BURN}\nprint('done', flush=True)\ninput()"
+    start = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
+    with subprocess.Popen([sys.executable, "-c", start], stdin=PIPE, stdout=PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"done\n"
         alive = cpu_seconds() - before
