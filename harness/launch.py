@@ -1,0 +1,138 @@
+"""From the command line of a speedrun.py to a scored run folder and the command that comes next.
+
+A speedrun.py ends with
+
+    if __name__ == "__main__":
+        run_command(lambda: launch(TRACK, RECIPES, train=train, evaluate=evaluate, source=Path(__file__)))
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from harness import machine as machines
+from harness.errors import Problem
+from harness.files import canonical_json, sha256_bytes, sha256_file
+from harness.log import read_log
+from harness.manifest import read_manifest
+from harness.run import LOG_NAME, MANIFEST_NAME, SOURCE_NAME, Run, derived_seed, eligibility
+from harness.track import Score, Track
+
+
+@dataclass(frozen=True)
+class Options:
+    """Command-line flags of every speedrun.py; each field of the recipe is one too."""
+
+    smoke: bool = False
+    """Run a tiny version in seconds; ranks nowhere."""
+    verify: Path | None = None
+    """A record's folder: run its recipe with the second seed, which its first run decides."""
+
+
+def launch(
+    track: Track,
+    recipes: Mapping[str, Any],
+    *,
+    train: Callable[[Run, Any], None],
+    evaluate: Callable[[Run], Score],
+    source: Path,
+) -> int:
+    """Parse the command line, train the recipe of this machine's class, evaluate it, say what comes next.
+
+    recipes: class name -> frozen dataclass with a `seed`, that of the first run (`run.manifest.seed` is the
+    one to use), and a method `smoke()` that gives the same recipe done in seconds. Returns the exit status,
+    0 whatever the score.
+    """
+    hardware = machines.nearest_class(track, machines.inspect())
+    if hardware.cores is not None:
+        machines.pin(hardware.cores)
+    pinned = recipes[hardware.name]
+    options, recipe = _parse(track, pinned)
+    flags = [
+        f"--recipe.{field.name.replace('_', '-')}"
+        for field in dataclasses.fields(pinned)
+        if getattr(recipe, field.name) != getattr(pinned, field.name)
+    ]
+    if options.smoke:
+        recipe = recipe.smoke()
+    seed, seed_source, verifies = recipe.seed, "recipe", None
+    if options.verify is not None:
+        seed, verifies = second_seed(track, options.verify, recipe, source)
+        seed_source = f"derived from {verifies}"
+    started = time.monotonic()
+    with Run.create(
+        track,
+        recipe_name=hardware.name,
+        recipe=dataclasses.asdict(recipe),
+        hardware_class=hardware,
+        seed=seed,
+        seed_source=seed_source,
+        flags=flags,
+        smoke=options.smoke,
+        source=source,
+        verifies=verifies,
+    ) as run:
+        train(run, recipe)
+    with Run.open(run.path) as run:
+        score = evaluate(run)
+    print(f"The whole run took {time.monotonic() - started:.0f} s", flush=True)
+    print(next_command(track, run, score, options.verify), flush=True)
+    return 0
+
+
+def second_seed(track: Track, record: Path, recipe: Any, source: Path) -> tuple[int, str]:
+    """The seed of the run that verifies `record`, and the id of the run in it.
+
+    Raises:
+        Problem: there is no record, or it was made by another recipe or another speedrun.py than these.
+    """
+    manifest = read_manifest(record / MANIFEST_NAME)
+    if sha256_file(source) != manifest.source_sha256:
+        raise Problem(
+            f"{source.name} is not the one that made this record",
+            file=record,
+            remedy=f"cp {record / SOURCE_NAME} {track.name}/{SOURCE_NAME}",
+        )
+    if sha256_bytes(canonical_json(dataclasses.asdict(recipe)).encode()) != manifest.recipe_sha256:
+        raise Problem(
+            f"the record was made by recipe {manifest.recipe_name!r}, and this is another",
+            file=record / MANIFEST_NAME,
+            remedy="verify it without flags on a machine of its class",
+        )
+    evidence = sha256_file(record / track.evidence_name)
+    return derived_seed(evidence, manifest.recipe_sha256), manifest.run_id
+
+
+def next_command(track: Track, run: Run, score: Score, verifies: Path | None) -> str:
+    """What to do with a finished run."""
+    reasons = eligibility(run.manifest, read_log(run.path / LOG_NAME))
+    if score.low <= track.target:
+        reasons.append(f"the low end {score.low:.4f} is not above the target {track.target}")
+    if reasons:
+        return "No record, because " + "; ".join(reasons)
+    if verifies is not None:
+        return f"Next: RUN={run.path} VERIFY_OF={verifies} ./assemble_record.sh"
+    return f"Next: RUN={run.path} DEST=name-of-your-idea ./assemble_record.sh"
+
+
+def _parse(track: Track, pinned: Any) -> tuple[Options, Any]:
+    """The flags on the command line and the recipe that they leave."""
+    recipe_class: Any = type(pinned)
+
+    def command(
+        options: Annotated[Options, tyro.conf.arg(name="")],
+        recipe: recipe_class = pinned,
+    ) -> tuple[Options, Any]:
+        return options, recipe
+
+    return tyro.cli(
+        command,
+        prog=f"python -m {track.name}.speedrun",
+        description=f"{track.title}. Without flags this runs the pinned recipe of this machine's class; "
+        "with any --recipe flag the run ranks nowhere.",
+    )

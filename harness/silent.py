@@ -1,0 +1,27 @@
+"""A run that keeps no clock and no log, for the processes that help the first one."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from tqdm import tqdm
+
+
+class SilentRun:
+    """Takes what a `Run` takes while training, and does nothing, so that a recipe needs no `if rank == 0`."""
+
+    def warmup(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def train_start(self) -> None: ...
+
+    def record_data(self, sources: Iterable[tuple[str, str]]) -> None: ...
+
+    def log_step(self, step: int, **numbers: float) -> None: ...
+
+    def train_stop(self, synchronize: Callable[[], None] | None = None) -> None: ...
+
+    def save_checkpoint(self, data: bytes) -> None: ...
+
+    def progress(self, total: int, unit: str) -> "tqdm[Any]":
+        return tqdm(total=total, unit=unit, disable=True)

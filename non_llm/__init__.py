@@ -1,0 +1,1 @@
+"""Track non_llm: train an agent from scratch to solve Boxoban levels. Only `speedrun.py` is open."""

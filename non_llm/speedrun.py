@@ -1,0 +1,456 @@
+"""OPEN: train an agent from scratch to solve Sokoban. Everything in this file is yours to make faster.
+
+    python -m non_llm.speedrun                       the pinned recipe of this machine's class: the record
+    python -m non_llm.speedrun --smoke               a few seconds on any machine; ranks nowhere
+    python -m non_llm.speedrun --recipe.gamma 0.95   an experiment; ranks nowhere until it is pinned here
+    python -m non_llm.speedrun --verify records/non_llm/<record>
+
+The agent acts by pushes: it chooses one of the boxes that it can walk to and a direction, walks there by the
+shortest path and pushes once. A residual network of 3x3 convolutions over the 8x8 interior gives one logit a
+cell and direction, and one value a board. It learns by PPO with one pass over the half of the samples whose
+advantages are largest, its convolutions by Muon. On CPUs one process a core plays boards of its own, and the
+processes average their gradients.
+"""
+
+import copy
+import multiprocessing
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from harness.errors import run_command
+from harness.launch import launch
+from harness.run import Run
+from harness.silent import SilentRun
+from non_llm.eval_speedrun import Policy, Position, evaluate
+from non_llm.track import TRACK, training_levels
+from sokoban.boxoban import LevelsUnavailable
+from sokoban.levels import parse_levels
+from sokoban.rules import SokobanBatch, find_walks, unpack
+from sokoban.table import table_of
+
+# ---- recipe -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One way to train. Numbers of boards and samples are totals over all processes."""
+
+    seed: int = 1
+    """Of weights, levels and actions; the verification has another."""
+    processes: int = 2
+    """One a core, each with one thread; 1 on a GPU."""
+    level_files: int = 100
+    """How many files of 1,000 levels of unfiltered/train to play."""
+    pushes: int = 3_000_000
+    """How many actions to learn from."""
+    boards: int = 512
+    """How many boards are in play at once."""
+    horizon: int = 32
+    """Actions on each board between updates."""
+    minibatch: int = 512
+    """Samples a gradient step."""
+    kept: float = 0.5
+    """The fraction of samples, those with the largest absolute advantages, that the update learns from."""
+    channels: int = 32
+    """Width of the network."""
+    blocks: int = 2
+    """Residual blocks of two convolutions."""
+    gamma: float = 0.97
+    """Discount a push."""
+    lambda_: float = 0.95
+    """Decay of the generalised advantage estimate."""
+    reward_scale: float = 0.2
+    """Rewards are multiplied by this."""
+    clip: float = 0.2
+    """PPO's bound on the change of an action's probability."""
+    entropy_weight: float = 0.01
+    """Weight of the policy's entropy in the loss."""
+    value_weight: float = 0.5
+    """Weight of the squared value error in the loss."""
+    muon_rate: float = 0.02
+    """Learning rate of the 3x3 kernels between the layers, at the start."""
+    adam_rate: float = 1e-3
+    """Learning rate of all other parameters, at the start."""
+    final_rate: float = 0.05
+    """Both rates fall linearly to this fraction of themselves."""
+
+    def smoke(self) -> "Recipe":
+        """A few updates, to see the whole way work."""
+        return replace(self, pushes=16_384, boards=128, minibatch=128, level_files=1)
+
+
+RECIPES = {
+    "1xH100": Recipe(
+        processes=1, pushes=100_000_000, boards=8192, horizon=32, minibatch=8192, channels=64, blocks=4
+    ),
+    "cpu": Recipe(),
+}
+
+# ---- policy -------------------------------------------------------------------------------------------
+
+PLANES = 8  # what the network sees of a cell, see `observe`
+
+
+class Block(nn.Module):
+    """Two 3x3 convolutions beside a skip connection, (B, channels, 8, 8) to the same."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        for parameter in self.parameters():
+            (nn.init.orthogonal_ if parameter.dim() == 4 else nn.init.zeros_)(parameter)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(x + self.second(F.relu(self.first(x))))
+
+
+class Network(nn.Module):
+    """Planes (B, PLANES, 8, 8) to logits of pushes (B, 256) and values (B,), both float32."""
+
+    def __init__(self, channels: int, blocks: int) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(PLANES, channels, 3, padding=1)
+        self.body = nn.ModuleList(Block(channels) for _ in range(blocks))
+        self.policy = nn.Conv2d(channels, 4, 1)
+        self.value = nn.Linear(2 * channels, 1)
+        for parameter in (*self.policy.parameters(), *self.value.parameters()):
+            nn.init.zeros_(parameter)
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        x = F.relu(self.stem(planes))
+        for block in self.body:
+            x = block(x)
+        pooled = torch.cat([x.mean((2, 3)), x.amax((2, 3))], dim=1)
+        return self.policy(x).flatten(1).float(), self.value(pooled).squeeze(1).float()
+
+
+def observe(position: Position) -> Tensor:
+    """(B, PLANES, 8, 8) bfloat16: floor, goals, boxes, boxes on and off goals, reach, time spent, inside.
+
+    Everything is zero on walls, so the zero padding of a convolution is more wall.
+    """
+    floor, goals, boxes, _ = position.boards
+    words = torch.stack(
+        [floor, goals, boxes, boxes & goals, boxes & ~goals, position.walks.reach, floor, floor], 1
+    )
+    planes = unpack(words).bfloat16()
+    planes[:, 6] *= (position.moves / 120)[:, None]
+    return planes.view(-1, PLANES, 8, 8).contiguous(memory_format=torch.channels_last)
+
+
+def legal_logits(logits: Tensor, legal: Tensor) -> Tensor:
+    """Logits (B, 256) with those of pushes that are not among the `legal` words (B, 4) out of reach."""
+    return logits.masked_fill(~unpack(legal).flatten(1), -1e9)
+
+
+class GreedyPolicy:
+    """The trained network as `eval_speedrun` plays it: the legal push with the largest logit."""
+
+    acts_by_pushing = True
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+
+    def act(self, position: Position) -> Tensor:
+        with torch.autocast(position.moves.device.type, torch.bfloat16):
+            logits, _ = self.network(observe(position))
+        return legal_logits(logits, position.legal).argmax(dim=1)
+
+
+def load_policy(checkpoint: bytes, device: torch.device) -> Policy:
+    """The policy that a checkpoint holds."""
+    weights = load(checkpoint)
+    blocks = sum(name.startswith("body") for name in weights) // 4
+    network = Network(len(weights["stem.weight"]), blocks)
+    network.load_state_dict(weights)
+    return GreedyPolicy(network.to(device))
+
+
+# ---- playing ------------------------------------------------------------------------------------------
+
+
+class Samples(NamedTuple):
+    """N decisions and what came of them."""
+
+    planes: Tensor
+    legal: Tensor
+    actions: Tensor
+    log_probabilities: Tensor
+    advantages: Tensor
+    returns: Tensor
+
+    def take(self, rows: Tensor) -> "Samples":
+        return Samples(*(column[rows] for column in self))
+
+
+class Player:
+    """Plays boards with the network and hands out samples, `boards * horizon` at a time."""
+
+    def __init__(self, network: Callable[..., Any], batch: SokobanBatch, recipe: Recipe, seed: int) -> None:
+        self.network, self.batch, self.recipe = network, batch, recipe
+        device = batch.moves.device
+        self.autocast = torch.autocast(device.type, torch.bfloat16)
+        self.generator = torch.Generator(device).manual_seed(seed)
+        # One kernel instead of a thousand; on a CPU the early exit of the plain code is worth more.
+        self.find_walks = torch.compile(find_walks) if device.type == "cuda" else find_walks
+
+    def look(self) -> tuple[Position, Tensor]:
+        """The boards as they stand, and what the network sees of them."""
+        floor, _, boxes, player = self.batch.boards
+        walks = self.find_walks(floor, boxes, player)
+        position = Position(self.batch.boards, self.batch.moves, walks, self.batch.legal_pushes(walks))
+        return position, observe(position)
+
+    @torch.no_grad()
+    def play(self) -> tuple[Samples, Tensor, Tensor]:
+        """Play `horizon` actions on every board; returns samples, episodes solved and episodes ended.
+
+        Nothing in here waits for the device.
+        """
+        recipe = self.recipe
+        steps, rewards, values, going = [], [], [], []
+        solved, ended = [], []
+        position, planes = self.look()
+        for _ in range(recipe.horizon):
+            with self.autocast:
+                logits, value = self.network(planes)
+            log_probabilities = legal_logits(logits, position.legal).log_softmax(dim=1)
+            # Sampling from a softmax is taking the largest after adding Gumbel noise.
+            noise = torch.empty_like(log_probabilities).exponential_(generator=self.generator).log()
+            actions = (log_probabilities - noise).argmax(dim=1)
+            chosen = log_probabilities.gather(1, actions[:, None]).squeeze(1)
+            outcome = self.batch.push(actions, position.walks)
+            steps.append((planes, position.legal, actions, chosen))
+            rewards.append(outcome.reward * recipe.reward_scale)
+            values.append(value)
+            going.append((~outcome.done).float())
+            solved.append(outcome.solved)
+            ended.append(outcome.done)
+            position, planes = self.look()
+        with self.autocast:
+            _, following = self.network(planes)
+        advantage, advantages = torch.zeros_like(following), []
+        for reward, value, goes_on in zip(reversed(rewards), reversed(values), reversed(going), strict=True):
+            # Schulman et al. 2016, generalised advantage estimation, equation 16, from the last action back.
+            error = reward + recipe.gamma * goes_on * following - value
+            advantage = error + recipe.gamma * recipe.lambda_ * goes_on * advantage
+            advantages.append(advantage)
+            following = value
+        planes, legal, actions, chosen = (torch.cat(column) for column in zip(*steps, strict=True))
+        every_advantage = torch.cat(advantages[::-1])
+        returns = every_advantage + torch.cat(values)
+        samples = Samples(planes, legal, actions, chosen, every_advantage, returns)
+        return samples, torch.stack(solved).sum(), torch.stack(ended).sum()
+
+
+# ---- learning -----------------------------------------------------------------------------------------
+
+
+class Muon:
+    """Momentum whose matrices are made orthogonal before each step (Jordan et al. 2024); all of one shape."""
+
+    def __init__(self, weights: Sequence[Tensor], momentum: float = 0.95) -> None:
+        self.weights, self.momentum = weights, momentum
+        self.buffer = torch.zeros_like(torch.stack([weight.flatten(1) for weight in weights]))
+
+    @torch.no_grad()
+    def step(self, rate: float) -> None:
+        gradients = torch.stack(
+            [weight.grad.flatten(1) for weight in self.weights if weight.grad is not None]
+        )
+        self.buffer.mul_(self.momentum).add_(gradients)
+        x = gradients + self.momentum * self.buffer
+        x /= x.norm(dim=(1, 2), keepdim=True) + 1e-7
+        for _ in range(5):  # Newton-Schulz: a quintic that draws every singular value towards 1
+            square = x @ x.mT
+            x = 3.4445 * x + (2.0315 * square @ square - 4.7750 * square) @ x
+        for weight, update in zip(self.weights, x, strict=True):
+            weight.sub_(update.view_as(weight), alpha=rate)
+
+
+class Learner:
+    """Improves the network from samples: one pass of PPO over those whose advantages say most."""
+
+    def __init__(self, network: Network, forward: Callable[..., Any], recipe: Recipe, seed: int) -> None:
+        self.network, self.forward, self.recipe = network, forward, recipe
+        self.parameters = list(network.parameters())
+        kernels = [parameter for parameter in network.body.parameters() if parameter.dim() == 4]
+        others = [parameter for parameter in self.parameters if not any(parameter is k for k in kernels)]
+        self.muon, self.adam = (
+            Muon(kernels),
+            torch.optim.Adam(others, betas=(0.9, 0.99), eps=1e-5, fused=True),
+        )
+        device = self.parameters[0].device
+        self.autocast = torch.autocast(device.type, torch.bfloat16)
+        self.generator = torch.Generator(device).manual_seed(seed)
+
+    def learn(self, samples: Samples, begun: float, ended: float) -> None:
+        """Update the network; `begun` and `ended` are the fractions of training before and after."""
+        recipe, size = self.recipe, self.recipe.minibatch // self.recipe.processes
+        spread, mean = torch.std_mean(samples.advantages)
+        samples = samples._replace(advantages=(samples.advantages - mean) / (spread + 1e-6))
+        rows = samples.advantages.abs().topk(int(recipe.kept * len(samples.actions))).indices
+        rows = rows[torch.randperm(len(rows), generator=self.generator, device=rows.device)]
+        batches = rows[: len(rows) // size * size].split(size)
+        for number, chosen in enumerate(batches):
+            progress = begun + (ended - begun) * number / len(batches)
+            self.step(samples.take(chosen), 1 - progress * (1 - recipe.final_rate))
+
+    def step(self, samples: Samples, rate: float) -> None:
+        """One gradient step on a minibatch, at `rate` times the learning rates."""
+        for parameter in self.parameters:
+            parameter.grad = None
+        self.loss(samples).backward()
+        average_gradients(self.parameters)
+        self.muon.step(self.recipe.muon_rate * rate)
+        for group in self.adam.param_groups:
+            group["lr"] = self.recipe.adam_rate * rate
+        self.adam.step()
+
+    def loss(self, samples: Samples) -> Tensor:
+        """Schulman et al. 2017, proximal policy optimization, equation 9."""
+        recipe = self.recipe
+        with self.autocast:
+            logits, values = self.forward(samples.planes)
+        log_probabilities = legal_logits(logits, samples.legal).log_softmax(dim=1)
+        chosen = log_probabilities.gather(1, samples.actions[:, None]).squeeze(1)
+        ratio = (chosen - samples.log_probabilities).exp()
+        clipped = ratio.clamp(1 - recipe.clip, 1 + recipe.clip)
+        surrogate = torch.minimum(ratio * samples.advantages, clipped * samples.advantages).mean()
+        error = (values - samples.returns).square().mean()
+        entropy = -(log_probabilities.exp() * log_probabilities).sum(dim=1).mean()
+        return recipe.value_weight * error - surrogate - recipe.entropy_weight * entropy
+
+
+def average_gradients(parameters: list[nn.Parameter]) -> None:
+    """Give every process the mean of all processes' gradients."""
+    if not dist.is_initialized():
+        return
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    flat = torch.cat([gradient.flatten() for gradient in gradients]) / dist.get_world_size()
+    dist.all_reduce(flat)
+    for gradient, mean in zip(
+        gradients, flat.split([gradient.numel() for gradient in gradients]), strict=True
+    ):
+        gradient.copy_(mean.view_as(gradient))
+
+
+# ---- the run ------------------------------------------------------------------------------------------
+
+
+def train(run: Run, recipe: Recipe) -> None:
+    """Train in this process and, on CPUs, in one more a core. This one keeps the clock and the log."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = (recipe, run.manifest.seed, f"file://{folder}/rendezvous")
+        context = multiprocessing.get_context("spawn")
+        others = [
+            context.Process(target=assist, args=(rank, *arguments), daemon=True)
+            for rank in range(1, recipe.processes)
+        ]
+        for other in others:
+            other.start()
+        with group(0, *arguments[::2]):
+            work(run, recipe, run.manifest.seed, rank=0)
+        for other in others:
+            other.join()
+
+
+def assist(rank: int, recipe: Recipe, seed: int, meeting_place: str) -> None:
+    """The other processes: the same work, without clock and log."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # after Ctrl-C the first process ends the others
+    with group(rank, recipe, meeting_place):
+        work(SilentRun(), recipe, seed, rank)
+
+
+@contextmanager
+def group(rank: int, recipe: Recipe, meeting_place: str) -> Iterator[None]:
+    """One thread in this process, and a line to the other processes if there are any."""
+    torch.set_num_threads(1)
+    if recipe.processes == 1:
+        yield
+        return
+    dist.init_process_group(
+        "gloo", meeting_place, rank=rank, world_size=recipe.processes, timeout=timedelta(minutes=5)
+    )
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
+    """Build, warm up, start the clock, read the levels, play and learn, stop the clock."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.manual_seed(seed)  # the same weights in every process
+    network = Network(recipe.channels, recipe.blocks).to(device)
+    weights = copy.deepcopy(network.state_dict())
+
+    with run.warmup():
+        forward = rehearse(network, recipe, device)
+    network.load_state_dict(weights)
+    if recipe.processes > 1:
+        dist.barrier()
+
+    run.train_start()
+    levels = training_levels(recipe.level_files)
+    run.record_data(levels.sources)
+    own = seed * 1000 + rank  # each process has levels and actions of its own
+    batch = SokobanBatch(
+        levels,
+        recipe.boards // recipe.processes,
+        generator=torch.Generator().manual_seed(own),
+        device=device,
+        symmetries=True,
+    )
+    player = Player(forward, batch, recipe, own)
+    learner = Learner(network, forward, recipe, own)
+    pushes = recipe.boards * recipe.horizon
+    updates = recipe.pushes // pushes
+    with run.progress(updates * pushes, "push") as bar:
+        for update in range(1, updates + 1):
+            samples, solved, ended = player.play()
+            learner.learn(samples, (update - 1) / updates, update / updates)
+            solve_rate = int(solved) / max(1, int(ended))
+            run.log_step(update, pushes=update * pushes, episodes=int(ended), solve_rate=solve_rate)
+            bar.set_postfix(solve_rate=f"{solve_rate:.3f}", refresh=False)
+            bar.update(pushes)
+    run.train_stop(torch.cuda.synchronize if device.type == "cuda" else None)
+    run.save_checkpoint(save(network.state_dict()))
+
+
+def rehearse(network: Network, recipe: Recipe, device: torch.device) -> Callable[..., Any]:
+    """Compile the network on a made-up level and return what to call; the network itself where that fails."""
+    level = table_of(parse_levels("#####\n#@$.#\n#####"))
+    for forward in (torch.compile(network, dynamic=False), network):
+        batch = SokobanBatch(level, recipe.boards // recipe.processes, generator=None, device=device)
+        try:
+            samples, _, _ = Player(forward, batch, replace(recipe, horizon=4), 0).play()
+            Learner(network, forward, recipe, 0).learn(samples, 0, 1)
+        except Exception as error:  # no C++ compiler, no Python headers, ...
+            if forward is network:
+                raise
+            print(f"torch.compile does not work here, so this run is slower: {error}", file=sys.stderr)
+        else:
+            break
+    return forward
+
+
+if __name__ == "__main__":
+    run_command(
+        lambda: launch(TRACK, RECIPES, train=train, evaluate=evaluate, source=Path(__file__)),
+        LevelsUnavailable,
+    )
