@@ -1,0 +1,30 @@
+# Every target makes .venv by itself. Requires Python >= 3.11 with venv; nothing is installed outside .venv.
+PYTHON ?= python3
+PY := .venv/bin/python
+
+.PHONY: help speedrun test lint verify boards
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine
+	$(PY) -m non_llm.speedrun
+
+test: .venv/ready  ## run the tests
+	$(PY) -m pytest -n 2
+
+lint: .venv/ready  ## style and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+verify: .venv/ready  ## play every record again and check it
+	$(PY) verify_record.py records/*/*
+
+boards: .venv/ready  ## redraw boards and figures from the records
+	$(PY) -m harness.boards
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(PY) -m pip install --quiet '.[non-llm,test]'
+	touch $@
