@@ -1,0 +1,226 @@
+"""The pinned recipe, in small: each part against plain arithmetic, then the whole way as a person runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.multiprocessing
+from torch import nn
+
+from harness.eligibility import eligibility
+from harness.log import read_log
+from harness.manifest import read_manifest
+from harness.track import ROOT
+from non_llm.eval_speedrun import play
+from non_llm.speedrun import (
+    RECIPES,
+    Learner,
+    Muon,
+    Network,
+    Player,
+    Recipe,
+    Samples,
+    average_gradients,
+    group,
+    load_policy,
+    save,
+)
+from sokoban.generator import practice_levels
+from sokoban.rules import SokobanBatch, unpack
+
+TINY = Recipe(processes=1, boards=16, horizon=12, minibatch=32, channels=8, blocks=1)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def network() -> Network:
+    torch.manual_seed(0)
+    network = Network(8, 1)
+    for parameter in network.parameters():  # heads that start at zero would hide mistakes
+        nn.init.normal_(parameter, std=0.3)
+    return network
+
+
+def player(network: nn.Module, recipe: Recipe = TINY, seed: int = 3) -> Player:
+    levels = practice_levels().take(slice(0, 40))
+    generator = torch.Generator().manual_seed(seed)
+    batch = SokobanBatch(levels, recipe.boards, generator=generator, symmetries=True)
+    return Player(network, batch, recipe, seed)
+
+
+def test_every_class_has_a_recipe_and_a_smoke_version() -> None:
+    assert set(RECIPES) == {"1xH100", "cpu"}
+    for recipe in RECIPES.values():
+        assert recipe.smoke().pushes < recipe.pushes / 10
+
+
+def test_samples_are_legal_and_reproducible(network: Network) -> None:
+    samples, solved, ended = player(network).play()
+    again, _, _ = player(network).play()
+    assert all(torch.equal(a, b) for a, b in zip(samples, again, strict=True))
+    assert len(samples.actions) == TINY.boards * TINY.horizon
+    legal = unpack(samples.legal).flatten(1)
+    playable = legal.any(dim=1)
+    assert legal.gather(1, samples.actions[:, None])[playable].all()
+    assert 0 <= solved <= ended
+
+
+def test_log_probabilities_are_those_of_the_network(network: Network) -> None:
+    samples, _, _ = player(network).play()
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        logits, _ = network(samples.planes[:16])
+    legal = unpack(samples.legal[:16]).flatten(1)
+    probabilities = torch.where(legal, logits.double().exp(), 0)
+    probabilities /= probabilities.sum(dim=1, keepdim=True)
+    expected = probabilities.gather(1, samples.actions[:16, None]).squeeze(1).log()
+    torch.testing.assert_close(samples.log_probabilities[:16].double(), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_advantages_are_the_exponentially_weighted_sum(network: Network) -> None:
+    """Against the definition: A_t = sum over k of (gamma lambda)^k delta_(t+k), cut where an episode ends."""
+    recipe = replace(TINY, gamma=0.9, lambda_=0.8)
+    played = player(network, recipe)
+    rewards, dones = [], []
+    push = played.batch.push
+
+    def listen(actions: torch.Tensor, walks: object) -> object:
+        outcome = push(actions, walks)  # type: ignore[arg-type]
+        rewards.append(outcome.reward * recipe.reward_scale)
+        dones.append(outcome.done)
+        return outcome
+
+    played.batch.push = listen  # type: ignore[assignment, method-assign]
+    samples, _, _ = played.play()
+    _, last_planes = played.look()
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        last_value = network(last_planes)[1]
+    values = (samples.returns - samples.advantages).view(recipe.horizon, recipe.boards)
+    assert any(done.any() for done in dones)
+    for board in range(recipe.boards):
+        for start in range(recipe.horizon):
+            expected, weight = 0.0, 1.0
+            for t in range(start, recipe.horizon):
+                done = bool(dones[t][board])
+                following = values[t + 1] if t + 1 < recipe.horizon else last_value
+                bootstrap = 0.0 if done else recipe.gamma * float(following[board])
+                expected += weight * (float(rewards[t][board]) + bootstrap - float(values[t, board]))
+                weight *= recipe.gamma * recipe.lambda_
+                if done:
+                    break
+            found = float(samples.advantages.view(recipe.horizon, recipe.boards)[start, board])
+            assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_muon_steps_along_the_nearest_orthogonal_matrix() -> None:
+    torch.manual_seed(0)
+    weight = nn.Parameter(torch.zeros(4, 3, 3, 3))
+    gradient = torch.randn(4, 27)
+    weight.grad = gradient.view(4, 3, 3, 3).clone()
+    Muon([weight]).step(0.5)
+    u, _, v = torch.linalg.svd(gradient, full_matrices=False)
+    step = -weight.detach().view(4, 27) / 0.5
+    singular = torch.linalg.svdvals(step)
+    assert singular.min() > 0.6 and singular.max() < 1.3  # the quintic stops near 1, by design
+    torch.testing.assert_close(step, u @ torch.diag((u.T @ step @ v.T).diag()) @ v, atol=1e-3, rtol=0)
+
+
+def test_learning_makes_good_actions_likelier(network: Network) -> None:
+    samples, _, _ = player(network).play()
+    learner = Learner(network, network, replace(TINY, kept=1.0, entropy_weight=0.0), seed=0)
+    before = learner.loss(samples._replace(advantages=torch.ones_like(samples.advantages)))
+    good = unpack(samples.legal).flatten(1).sum(dim=1) > 1
+    chosen = samples.take(good)
+    for _ in range(3):
+        learner.step(chosen._replace(advantages=torch.ones_like(chosen.advantages)), rate=0.1)
+    after = learner.loss(samples._replace(advantages=torch.ones_like(samples.advantages)))
+    assert after < before
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        logits, _ = network(chosen.planes)
+    logits = logits.masked_fill(~unpack(chosen.legal).flatten(1), -1e9).log_softmax(dim=1)
+    rise = logits.gather(1, chosen.actions[:, None]).squeeze(1) - chosen.log_probabilities
+    assert rise.mean() > 0
+
+
+def test_the_update_keeps_the_samples_with_large_advantages(network: Network) -> None:
+    samples, _, _ = player(network).play()
+    learner = Learner(network, network, replace(TINY, kept=0.25), seed=0)
+    seen: list[Samples] = []
+    learner.step = lambda chosen, rate: seen.append(chosen)  # type: ignore[method-assign, misc]
+    learner.learn(samples, 0, 1)
+    kept = torch.cat([chosen.advantages for chosen in seen]).abs()
+    normalised = (samples.advantages - samples.advantages.mean()) / samples.advantages.std()
+    assert len(kept) == 32  # a quarter of 192, in whole minibatches
+    assert kept.min() >= normalised.abs().quantile(0.74)
+
+
+def test_a_checkpoint_plays_as_the_network_did(network: Network) -> None:
+    levels = practice_levels().take(slice(0, 20))
+    moves = play(load_policy(save(network.state_dict()), CPU), levels, CPU)
+    assert moves == play(load_policy(save(network.state_dict()), CPU), levels, CPU)
+    assert any(moves)
+
+
+def averaged(rank: int, meeting_place: str, results: "torch.multiprocessing.Queue[list[float]]") -> None:
+    with group(rank, replace(TINY, processes=2), meeting_place):
+        parameters = [nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1, 1))]
+        parameters[0].grad = torch.tensor([1.0, 3.0]) * (rank + 1)
+        parameters[1].grad = torch.full((1, 1), 10.0 * rank)
+        average_gradients(parameters)
+        results.put([number for p in parameters for number in p.grad.flatten().tolist()])  # type: ignore[union-attr]
+
+
+def test_processes_share_the_mean_of_their_gradients(tmp_path: Path) -> None:
+    context = torch.multiprocessing.get_context("spawn")
+    results = context.Queue()
+    arguments = (f"file://{tmp_path}/rendezvous", results)
+    workers = [context.Process(target=averaged, args=(rank, *arguments)) for rank in range(2)]
+    for worker in workers:
+        worker.start()
+    found = [results.get(timeout=120) for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert found == [[1.5, 4.5, 5.0]] * 2
+
+
+@pytest.fixture(scope="module")
+def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """`python -m non_llm.speedrun --smoke` where no official level can be had: the run folder, the output."""
+    folder = tmp_path_factory.mktemp("smoke")
+    environment = {**os.environ, "BOXOBAN_LEVELS": str(folder / "nothing"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "non_llm.speedrun", "--smoke"],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=900,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (run,) = (folder / "outputs").iterdir()
+    yield run, done.stdout + done.stderr
+
+
+def test_smoke_goes_the_whole_way_on_generated_levels(smoke_run: tuple[Path, str]) -> None:
+    run, output = smoke_run
+    log, manifest = read_log(run / "log.jsonl"), read_manifest(run / "manifest.json")
+    assert log.status == "complete"
+    assert "Generated levels stand in" in output and "solve rate" in output and "No record" in output
+    assert "it is a smoke run" in eligibility(manifest, log)
+    assert list(manifest.data) == ["generated"]
+    assert [step.fields["step"] for step in log.steps] == list(range(1, len(log.steps) + 1))
+    header = json.loads((run / "evidence.jsonl").read_text().splitlines()[0])
+    assert header["levels"] == "practice"
+
+
+def test_evaluating_again_gives_the_same_evidence(smoke_run: tuple[Path, str]) -> None:
+    run, _ = smoke_run
+    before = (run / "evidence.jsonl").read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-m", "non_llm.eval_speedrun", str(run)],
+        cwd=ROOT, env={**os.environ, "BOXOBAN_LEVELS": "/nowhere"}, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (run / "evidence.jsonl").read_bytes() == before
+    assert read_log(run / "log.jsonl").status == "complete"
