@@ -219,7 +219,7 @@ def test_evaluating_again_gives_the_same_evidence(smoke_run: tuple[Path, str]) -
     before = (run / "evidence.jsonl").read_bytes()
     done = subprocess.run(
         [sys.executable, "-m", "non_llm.eval_speedrun", str(run)],
-        cwd=ROOT, env={**os.environ, "BOXOBAN_LEVELS": "/nowhere"}, capture_output=True, text=True, timeout=600,
+        cwd=ROOT, env={**os.environ, "BOXOBAN_LEVELS": "/none"}, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (run / "evidence.jsonl").read_bytes() == before
