@@ -4,8 +4,8 @@
     RUN=outputs/<run> DEST=records/<track>/<record> ./assemble_record.sh   that record anew, its words kept
     RUN=outputs/<run> VERIFY_OF=records/<track>/<record> ./assemble_record.sh   the second run of a record
 
-Optional: CONTRIBUTORS="a, b", DESCRIPTION="one line", SOURCE=local (the only source). A run that fails a
-check is refused and nothing is written. A record is complete once its idea is written and its second run added.
+Optional: CONTRIBUTORS="a, b", DESCRIPTION="one line", SOURCE=local (the only source). What fails a check
+is refused, and nothing is written. A record is complete when its idea is written and its second run is added.
 """
 
 import argparse

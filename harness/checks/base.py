@@ -62,7 +62,8 @@ class RecordFolder:
 
     def __init__(self, path: Path, *, root: Path, place: Path | None = None) -> None:
         self.path, self.root = path, root
-        self.place = place or path.resolve()
+        absolute = path.absolute()  # the folder's own name counts, even if it is a link
+        self.place = place or absolute.parent.resolve() / absolute.name
 
     def file(self, name: str) -> Path:
         """The path of a file in the record, once it is known to be a plain file of allowed size.

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from harness.checks.base import SIZE_LIMIT, RecordFolder, Rule, expect, rule
 from harness.errors import Problem
+from harness.files import read_bytes
 from harness.record import CURVE, LOG, MANIFEST, README, RECORD, SECOND, SOURCE, FolderName, Record
 from harness.track import Track
 
 _TEXT = {".json", ".jsonl", ".md", ".py", ".svg", ".txt"}
-_CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7}|={7})(?:[ \r]|$)")
+_CONFLICT = re.compile(rb"(?:<{7}|>{7}|\|{7}|={7})(?:[ \r]|$)")
 
 
 @rule()
@@ -135,9 +136,9 @@ def text_files(home: RecordFolder) -> str:
 def conflict_markers(home: RecordFolder) -> str:
     """No file holds the marks of a merge that was not finished."""
     for name in _text_names(home):
-        for line, text in enumerate(home.text(name).split("\n"), start=1):
+        for line, text in enumerate(read_bytes(home.file(name)).split(b"\n"), start=1):
             if _CONFLICT.match(text):
-                raise Problem(f"found a conflict marker {_short(text)}", file=name, line=line)
+                raise Problem(f"found a conflict marker {text[:80].decode()!r}", file=name, line=line)
     return "none found"
 
 

@@ -150,25 +150,23 @@ def _call(recipes: ast.Dict, name: str) -> ast.Call:
 
 def _refuse_other_bindings(module: ast.Module) -> None:
     """Refuse a source that binds Recipe or RECIPES more than once, or changes what is in RECIPES."""
-    bound = {_RECIPE: 0, _RECIPES: 0}
+    bound: dict[str, list[ast.AST]] = {_RECIPE: [], _RECIPES: []}
     for node in ast.walk(module):
         match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                pass
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                pass
-            case ast.alias():
-                name = node.asname or node.name
             case ast.Subscript(value=ast.Name(id="RECIPES"), ctx=ast.Store() | ast.Del()):
                 raise _fault(node, "changes RECIPES after it is written")
-            case ast.Attribute(value=ast.Name(id="RECIPES"), attr=name) if name not in _READING:
-                raise _fault(node, f"uses RECIPES.{name}, which may change RECIPES")
-            case _:
-                continue
-        if name in bound:
-            bound[name] += 1
-            if bound[name] > 1:
-                raise _fault(node, f"binds {name} a second time")
+            case ast.Attribute(value=ast.Name(id="RECIPES"), attr=method) if method not in _READING:
+                raise _fault(node, f"uses RECIPES.{method}, which may change RECIPES")
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                bound.get(name, []).append(node)
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                bound.get(name, []).append(node)
+            case ast.alias(name=name, asname=other):
+                bound.get(other or name, []).append(node)
+    for name, nodes in bound.items():
+        if len(nodes) > 1:
+            last = max(nodes, key=lambda node: getattr(node, "lineno", 0))
+            raise _fault(last, f"binds {name} a second time")
 
 
 def _literal(node: ast.expr, field: str) -> Any:

@@ -1,7 +1,11 @@
 """A checkout in miniature with a true record of the toy track in it, made by the tools themselves."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from harness.assemble import add_verification, assemble
 from harness.eligibility import derived_seed
@@ -12,7 +16,17 @@ from harness.track import ROOT
 from toy_track import speedrun
 from toy_track.track import TRACK
 
-BOARDS = "".join(f"<!-- board:toy_track:{c.name}:{end} -->\n" for c in TRACK.classes for end in ("start", "end"))
+IDEA = "Squares are few, so they are learnt by heart."
+
+
+@contextmanager
+def plain_machine() -> Iterator[None]:
+    """Runs made in here are of the class "cpu" and eligible, whatever surrounds the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        patch.setattr("harness.manifest.launch_environment", dict)
+        patch.setattr("harness.manifest.read_git", lambda root: None)
+        yield
 
 
 def make_checkout(root: Path) -> Path:
@@ -21,7 +35,8 @@ def make_checkout(root: Path) -> Path:
     (root / "toy_track").mkdir()
     shutil.copy(ROOT / "tests/toy_track/track.py", root / "tests/toy_track")
     shutil.copy(ROOT / "tests/toy_track/speedrun.py", root / "toy_track")
-    (root / "README.md").write_text(f"# Squares\n\n{BOARDS}")
+    marks = [f"<!-- board:toy_track:{c.name}:{end} -->" for c in TRACK.classes for end in ("start", "end")]
+    (root / "README.md").write_text("\n".join(["# Squares", "", *marks, ""]))
     return root
 
 
@@ -41,11 +56,15 @@ def make_second_run(root: Path, record: Path) -> Path:
     return run
 
 
+def write_idea(record: Path) -> None:
+    """Write what an author writes by hand."""
+    readme = record / "README.md"
+    readme.write_text(readme.read_text().replace(IDEA_PLACEHOLDER, IDEA))
+
+
 def make_record(root: Path, name: str = "by-heart") -> Path:
     """A true and complete record in a checkout made by `make_checkout`."""
-    path = assemble(
-        make_run(root), name, root=root, contributors=["Ada", "Bob"], description="Knows them by heart"
-    ).path
-    readme = path / "README.md"
-    readme.write_text(readme.read_text().replace(IDEA_PLACEHOLDER, "Squares are few, so they are learnt."))
+    run = make_run(root)
+    path = assemble(run, name, root=root, contributors=["Ada", "Bob"], description="Knows them all").path
+    write_idea(path)
     return add_verification(make_second_run(root, path), path, root=root).path
