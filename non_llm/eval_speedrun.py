@@ -22,7 +22,7 @@ from harness.files import sha256_file, write_atomic
 from harness.progress import progress_bar
 from harness.run import SOURCE_NAME, Run
 from harness.track import Score
-from non_llm.track import PRACTICE, TEST, TRACK, held_out, official_levels, replay_evidence
+from non_llm.track import PRACTICE, TEST, TRACK, VALID, held_out, official_levels, replay_evidence
 from sokoban.boxoban import LevelsUnavailable
 from sokoban.levels import Level
 from sokoban.reference import LETTERS, STEP_LIMIT, Game, neighbour, walk
@@ -50,8 +50,12 @@ class Policy(Protocol):
 
 
 def evaluate(run: Run) -> Score:
-    """Play the held-out levels, write the evidence, log the score that its replay gives, end the run."""
-    name = TEST if official_levels() else PRACTICE
+    """Play held-out levels, write the evidence, log the score that its replay gives, end the run.
+
+    The test levels are for the pinned recipe; a run whose flags change it, an experiment, plays VALID.
+    """
+    name = PRACTICE if not official_levels() else VALID if run.manifest.flags else TEST
+    print(f"Evaluation on {name}", flush=True)
     levels, digest = held_out(name)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     run.eval_start()

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -38,7 +38,7 @@ from non_llm.eval_speedrun import Policy, Position, evaluate
 from non_llm.track import TRACK, training_levels
 from sokoban.boxoban import LevelsUnavailable
 from sokoban.levels import parse_levels
-from sokoban.rules import SokobanBatch, find_walks, unpack
+from sokoban.rules import STEP_LIMIT, SokobanBatch, Walks, find_walks, unpack
 from sokoban.table import table_of
 
 # ---- recipe -------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class Recipe:
     """Residual blocks of two convolutions."""
     gamma: float = 0.97
     """Discount a push."""
-    lambda_: float = 0.95
+    gae_lambda: float = 0.95
     """Decay of the generalised advantage estimate."""
     reward_scale: float = 0.2
     """Rewards are multiplied by this."""
@@ -101,7 +101,15 @@ RECIPES = {
 
 # ---- policy -------------------------------------------------------------------------------------------
 
-PLANES = 8  # what the network sees of a cell, see `observe`
+PLANES = 8  # what the network sees of a cell
+WORDS = 9  # what it is told of a board, see `encode`
+
+
+def encode(position: Position) -> Tensor:
+    """(B, WORDS) int64: floor, goals, boxes, reach, moves made, and the legal pushes in each direction."""
+    floor, goals, boxes, _ = position.boards
+    words = torch.stack([floor, goals, boxes, position.walks.reach, position.moves], dim=1)
+    return torch.cat([words, position.legal], dim=1)
 
 
 class Block(nn.Module):
@@ -119,7 +127,7 @@ class Block(nn.Module):
 
 
 class Network(nn.Module):
-    """Planes (B, PLANES, 8, 8) to logits of pushes (B, 256) and values (B,), both float32."""
+    """Encoded boards (B, WORDS) to log-probabilities of pushes (B, 256) and values (B,), both float32."""
 
     def __init__(self, channels: int, blocks: int) -> None:
         super().__init__()
@@ -130,35 +138,29 @@ class Network(nn.Module):
         for parameter in (*self.policy.parameters(), *self.value.parameters()):
             nn.init.zeros_(parameter)
 
-    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
-        x = F.relu(self.stem(planes))
-        for block in self.body:
-            x = block(x)
-        pooled = torch.cat([x.mean((2, 3)), x.amax((2, 3))], dim=1)
-        return self.policy(x).flatten(1).float(), self.value(pooled).squeeze(1).float()
+    def forward(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.autocast(words.device.type, torch.bfloat16):
+            x = F.relu(self.stem(self.planes(words)))
+            for block in self.body:
+                x = block(x)
+            logits = self.policy(x).flatten(1)
+            value = self.value(torch.cat([x.mean((2, 3)), x.amax((2, 3))], dim=1)).squeeze(1)
+        legal = unpack(words[:, 5:]).flatten(1)
+        return logits.float().masked_fill(~legal, -1e9).log_softmax(dim=1), value.float()
 
-
-def observe(position: Position) -> Tensor:
-    """(B, PLANES, 8, 8) bfloat16: floor, goals, boxes, boxes on and off goals, reach, time spent, inside.
-
-    Everything is zero on walls, so the zero padding of a convolution is more wall.
-    """
-    floor, goals, boxes, _ = position.boards
-    words = torch.stack(
-        [floor, goals, boxes, boxes & goals, boxes & ~goals, position.walks.reach, floor, floor], 1
-    )
-    planes = unpack(words).bfloat16()
-    planes[:, 6] *= (position.moves / 120)[:, None]
-    return planes.view(-1, PLANES, 8, 8).contiguous(memory_format=torch.channels_last)
-
-
-def legal_logits(logits: Tensor, legal: Tensor) -> Tensor:
-    """Logits (B, 256) with those of pushes that are not among the `legal` words (B, 4) out of reach."""
-    return logits.masked_fill(~unpack(legal).flatten(1), -1e9)
+    @staticmethod
+    def planes(words: Tensor) -> Tensor:
+        """(B, PLANES, 8, 8) bfloat16; zero on walls, so that the zero padding of a convolution is wall."""
+        floor, goals, boxes, reach, moves = words[:, :5].unbind(dim=1)
+        masks = torch.stack([floor, goals, boxes, boxes & goals, boxes & ~goals, reach, floor], dim=1)
+        planes = unpack(masks).bfloat16()
+        time = planes[:, :1] * (moves / STEP_LIMIT)[:, None, None]
+        planes = torch.cat([planes, time.bfloat16()], dim=1)
+        return planes.view(-1, PLANES, 8, 8).contiguous(memory_format=torch.channels_last)
 
 
 class GreedyPolicy:
-    """The trained network as `eval_speedrun` plays it: the legal push with the largest logit."""
+    """The trained network as `eval_speedrun` plays it: always the likeliest push."""
 
     acts_by_pushing = True
 
@@ -166,9 +168,8 @@ class GreedyPolicy:
         self.network = network
 
     def act(self, position: Position) -> Tensor:
-        with torch.autocast(position.moves.device.type, torch.bfloat16):
-            logits, _ = self.network(observe(position))
-        return legal_logits(logits, position.legal).argmax(dim=1)
+        log_probabilities, _ = self.network(encode(position))
+        return log_probabilities.argmax(dim=1)
 
 
 def load_policy(checkpoint: bytes, device: torch.device) -> Policy:
@@ -183,11 +184,22 @@ def load_policy(checkpoint: bytes, device: torch.device) -> Policy:
 # ---- playing ------------------------------------------------------------------------------------------
 
 
-class Samples(NamedTuple):
-    """N decisions and what came of them."""
+def choose(network: Network, words: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Actions drawn from the policy (B,), their log-probabilities and the values of the boards.
 
-    planes: Tensor
-    legal: Tensor
+    uniform: (B,) from [0, 1); an action is drawn where the cumulated probabilities pass it.
+    """
+    log_probabilities, values = network(words)
+    cumulated = log_probabilities.exp().cumsum(dim=1)
+    drawn = uniform[:, None] * cumulated[:, -1:] * (1 - 1e-6)  # never the very end, whatever is rounded
+    actions = (cumulated <= drawn).sum(dim=1)
+    return actions, log_probabilities.gather(1, actions[:, None]).squeeze(1), values
+
+
+class Samples(NamedTuple):
+    """N decisions and what came of them; `words` (N, WORDS), the others (N,)."""
+
+    words: Tensor
     actions: Tensor
     log_probabilities: Tensor
     advantages: Tensor
@@ -200,20 +212,18 @@ class Samples(NamedTuple):
 class Player:
     """Plays boards with the network and hands out samples, `boards * horizon` at a time."""
 
-    def __init__(self, network: Callable[..., Any], batch: SokobanBatch, recipe: Recipe, seed: int) -> None:
-        self.network, self.batch, self.recipe = network, batch, recipe
-        device = batch.moves.device
-        self.autocast = torch.autocast(device.type, torch.bfloat16)
-        self.generator = torch.Generator(device).manual_seed(seed)
-        # One kernel instead of a thousand; on a CPU the early exit of the plain code is worth more.
-        self.find_walks = torch.compile(find_walks) if device.type == "cuda" else find_walks
+    def __init__(
+        self, network: Network, batch: SokobanBatch, recipe: Recipe, seed: int, tools: "Tools"
+    ) -> None:
+        self.network, self.batch, self.recipe, self.tools = network, batch, recipe, tools
+        self.generator = torch.Generator(batch.moves.device).manual_seed(seed)
 
-    def look(self) -> tuple[Position, Tensor]:
-        """The boards as they stand, and what the network sees of them."""
+    def look(self) -> tuple[Walks, Tensor]:
+        """Where the players can walk, and the boards as the network is told of them."""
         floor, _, boxes, player = self.batch.boards
-        walks = self.find_walks(floor, boxes, player)
-        position = Position(self.batch.boards, self.batch.moves, walks, self.batch.legal_pushes(walks))
-        return position, observe(position)
+        walks = self.tools.find_walks(floor, boxes, player)
+        legal = self.batch.legal_pushes(walks)
+        return walks, encode(Position(self.batch.boards, self.batch.moves, walks, legal))
 
     @torch.no_grad()
     def play(self) -> tuple[Samples, Tensor, Tensor]:
@@ -222,42 +232,58 @@ class Player:
         Nothing in here waits for the device.
         """
         recipe = self.recipe
-        steps, rewards, values, going = [], [], [], []
-        solved, ended = [], []
-        position, planes = self.look()
+        steps, rewards, values, going, solved = [], [], [], [], []
+        walks, words = self.look()
         for _ in range(recipe.horizon):
-            with self.autocast:
-                logits, value = self.network(planes)
-            log_probabilities = legal_logits(logits, position.legal).log_softmax(dim=1)
-            # Sampling from a softmax is taking the largest after adding Gumbel noise.
-            noise = torch.empty_like(log_probabilities).exponential_(generator=self.generator).log()
-            actions = (log_probabilities - noise).argmax(dim=1)
-            chosen = log_probabilities.gather(1, actions[:, None]).squeeze(1)
-            outcome = self.batch.push(actions, position.walks)
-            steps.append((planes, position.legal, actions, chosen))
+            uniform = torch.rand(len(words), generator=self.generator, device=words.device)
+            actions, log_probabilities, value = self.tools.choose(self.network, words, uniform)
+            outcome = self.batch.push(actions, walks)
+            steps.append((words, actions, log_probabilities))
             rewards.append(outcome.reward * recipe.reward_scale)
             values.append(value)
             going.append((~outcome.done).float())
             solved.append(outcome.solved)
-            ended.append(outcome.done)
-            position, planes = self.look()
-        with self.autocast:
-            _, following = self.network(planes)
+            walks, words = self.look()
+        _, _, following = self.tools.choose(self.network, words, uniform)
         advantage, advantages = torch.zeros_like(following), []
         for reward, value, goes_on in zip(reversed(rewards), reversed(values), reversed(going), strict=True):
             # Schulman et al. 2016, generalised advantage estimation, equation 16, from the last action back.
             error = reward + recipe.gamma * goes_on * following - value
-            advantage = error + recipe.gamma * recipe.lambda_ * goes_on * advantage
+            advantage = error + recipe.gamma * recipe.gae_lambda * goes_on * advantage
             advantages.append(advantage)
             following = value
-        planes, legal, actions, chosen = (torch.cat(column) for column in zip(*steps, strict=True))
+        words, actions, log_probabilities = (torch.cat(column) for column in zip(*steps, strict=True))
         every_advantage = torch.cat(advantages[::-1])
-        returns = every_advantage + torch.cat(values)
-        samples = Samples(planes, legal, actions, chosen, every_advantage, returns)
-        return samples, torch.stack(solved).sum(), torch.stack(ended).sum()
+        samples = Samples(
+            words, actions, log_probabilities, every_advantage, every_advantage + torch.cat(values)
+        )
+        return samples, torch.stack(solved).sum(), (1 - torch.stack(going)).sum()
 
 
 # ---- learning -----------------------------------------------------------------------------------------
+
+
+def ppo_loss(network: Network, samples: Samples, recipe: Recipe) -> Tensor:
+    """Schulman et al. 2017, proximal policy optimization, equation 9."""
+    log_probabilities, values = network(samples.words)
+    chosen = log_probabilities.gather(1, samples.actions[:, None]).squeeze(1)
+    ratio = (chosen - samples.log_probabilities).exp()
+    clipped = ratio.clamp(1 - recipe.clip, 1 + recipe.clip)
+    surrogate = torch.minimum(ratio * samples.advantages, clipped * samples.advantages).mean()
+    error = (values - samples.returns).square().mean()
+    entropy = -(log_probabilities.exp() * log_probabilities).sum(dim=1).mean()
+    return recipe.value_weight * error - surrogate - recipe.entropy_weight * entropy
+
+
+class Tools(NamedTuple):
+    """The functions that take the time, plain or compiled."""
+
+    choose: Callable[[Network, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+    ppo_loss: Callable[[Network, Samples, Recipe], Tensor]
+    find_walks: Callable[[Tensor, Tensor, Tensor], Walks]
+
+
+PLAIN = Tools(choose, ppo_loss, find_walks)
 
 
 class Muon:
@@ -285,18 +311,14 @@ class Muon:
 class Learner:
     """Improves the network from samples: one pass of PPO over those whose advantages say most."""
 
-    def __init__(self, network: Network, forward: Callable[..., Any], recipe: Recipe, seed: int) -> None:
-        self.network, self.forward, self.recipe = network, forward, recipe
+    def __init__(self, network: Network, recipe: Recipe, seed: int, tools: "Tools") -> None:
+        self.network, self.recipe, self.tools = network, recipe, tools
         self.parameters = list(network.parameters())
         kernels = [parameter for parameter in network.body.parameters() if parameter.dim() == 4]
         others = [parameter for parameter in self.parameters if not any(parameter is k for k in kernels)]
-        self.muon, self.adam = (
-            Muon(kernels),
-            torch.optim.Adam(others, betas=(0.9, 0.99), eps=1e-5, fused=True),
-        )
-        device = self.parameters[0].device
-        self.autocast = torch.autocast(device.type, torch.bfloat16)
-        self.generator = torch.Generator(device).manual_seed(seed)
+        self.muon = Muon(kernels)
+        self.adam = torch.optim.Adam(others, betas=(0.9, 0.99), eps=1e-5, fused=True)
+        self.generator = torch.Generator(self.parameters[0].device).manual_seed(seed)
 
     def learn(self, samples: Samples, begun: float, ended: float) -> None:
         """Update the network; `begun` and `ended` are the fractions of training before and after."""
@@ -314,26 +336,12 @@ class Learner:
         """One gradient step on a minibatch, at `rate` times the learning rates."""
         for parameter in self.parameters:
             parameter.grad = None
-        self.loss(samples).backward()
+        self.tools.ppo_loss(self.network, samples, self.recipe).backward()
         average_gradients(self.parameters)
         self.muon.step(self.recipe.muon_rate * rate)
         for group in self.adam.param_groups:
             group["lr"] = self.recipe.adam_rate * rate
         self.adam.step()
-
-    def loss(self, samples: Samples) -> Tensor:
-        """Schulman et al. 2017, proximal policy optimization, equation 9."""
-        recipe = self.recipe
-        with self.autocast:
-            logits, values = self.forward(samples.planes)
-        log_probabilities = legal_logits(logits, samples.legal).log_softmax(dim=1)
-        chosen = log_probabilities.gather(1, samples.actions[:, None]).squeeze(1)
-        ratio = (chosen - samples.log_probabilities).exp()
-        clipped = ratio.clamp(1 - recipe.clip, 1 + recipe.clip)
-        surrogate = torch.minimum(ratio * samples.advantages, clipped * samples.advantages).mean()
-        error = (values - samples.returns).square().mean()
-        entropy = -(log_probabilities.exp() * log_probabilities).sum(dim=1).mean()
-        return recipe.value_weight * error - surrogate - recipe.entropy_weight * entropy
 
 
 def average_gradients(parameters: list[nn.Parameter]) -> None:
@@ -400,7 +408,7 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
     weights = copy.deepcopy(network.state_dict())
 
     with run.warmup():
-        forward = rehearse(network, recipe, device)
+        tools = rehearse(network, recipe, device)
     network.load_state_dict(weights)
     if recipe.processes > 1:
         dist.barrier()
@@ -416,8 +424,8 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
         device=device,
         symmetries=True,
     )
-    player = Player(forward, batch, recipe, own)
-    learner = Learner(network, forward, recipe, own)
+    player = Player(network, batch, recipe, own, tools)
+    learner = Learner(network, recipe, own, tools)
     pushes = recipe.boards * recipe.horizon
     updates = recipe.pushes // pushes
     with run.progress(updates * pushes, "push") as bar:
@@ -432,21 +440,27 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
     run.save_checkpoint(save(network.state_dict()))
 
 
-def rehearse(network: Network, recipe: Recipe, device: torch.device) -> Callable[..., Any]:
-    """Compile the network on a made-up level and return what to call; the network itself where that fails."""
+def rehearse(network: Network, recipe: Recipe, device: torch.device) -> Tools:
+    """Compile on a made-up level and return what to call: the plain functions where that fails."""
     level = table_of(parse_levels("#####\n#@$.#\n#####"))
-    for forward in (torch.compile(network, dynamic=False), network):
+    compiled = Tools(
+        torch.compile(choose, dynamic=False),
+        torch.compile(ppo_loss, dynamic=False),
+        # On a CPU the plain flood fill's early exit is worth more than one kernel.
+        torch.compile(find_walks, dynamic=False) if device.type == "cuda" else find_walks,
+    )
+    for tools in (compiled, PLAIN):
         batch = SokobanBatch(level, recipe.boards // recipe.processes, generator=None, device=device)
         try:
-            samples, _, _ = Player(forward, batch, replace(recipe, horizon=4), 0).play()
-            Learner(network, forward, recipe, 0).learn(samples, 0, 1)
+            samples, _, _ = Player(network, batch, recipe, 0, tools).play()
+            Learner(network, replace(recipe, kept=0.25), 0, tools).learn(samples, 0, 1)
         except Exception as error:  # no C++ compiler, no Python headers, ...
-            if forward is network:
+            if tools is PLAIN:
                 raise
             print(f"torch.compile does not work here, so this run is slower: {error}", file=sys.stderr)
         else:
             break
-    return forward
+    return tools
 
 
 if __name__ == "__main__":

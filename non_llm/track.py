@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from harness.errors import Problem
-from harness.files import read_jsonl, sha256_file
+from harness.files import read_jsonl, sha256_bytes, sha256_file
 from harness.intervals import wilson
 from harness.track import HardwareClass, Score, Track
 from non_llm.calibration import calibrate
@@ -34,7 +34,7 @@ from sokoban.generator import generate, practice_levels
 from sokoban.reference import IllegalMove, replay
 from sokoban.table import LevelTable
 
-TRAIN, TEST, PRACTICE = "unfiltered/train", "unfiltered/test", "practice"
+TRAIN, VALID, TEST, PRACTICE = "unfiltered/train", "unfiltered/valid", "unfiltered/test", "practice"
 GENERATED_FILE = 1000  # levels that stand in for one official file
 
 
@@ -65,11 +65,15 @@ def training_levels(files: int) -> LevelTable:
 
 
 def held_out(name: str) -> tuple[LevelTable, str]:
-    """The levels that an evaluation plays, TEST or PRACTICE, and the SHA-256 of their file."""
+    """The levels of an evaluation, TEST, VALID or PRACTICE, and their SHA-256.
+
+    Of several files it is the SHA-256 of their SHA-256s, joined.
+    """
     if name == PRACTICE:
         return practice_levels(), sha256_file(PRACTICE_FILE)
-    levels = read_split(TEST)
-    return levels, levels.sources[0][1]
+    levels = read_split(name)
+    digests = [digest for _, digest in levels.sources]
+    return levels, digests[0] if len(digests) == 1 else sha256_bytes("".join(digests).encode())
 
 
 def score(evidence: Path) -> Score:
@@ -92,8 +96,8 @@ def replay_evidence(evidence: Path) -> Score:
     number, header = next(lines, (1, {}))
     if set(header) != {"levels", "levels_sha256", "checkpoint_sha256"}:
         raise Problem("the first line does not name levels and checkpoint", file=evidence, line=number)
-    if header["levels"] not in (TEST, PRACTICE):
-        raise Problem(f"levels is neither {TEST!r} nor {PRACTICE!r}", file=evidence, line=number)
+    if header["levels"] not in (TEST, VALID, PRACTICE):
+        raise Problem(f"levels is none of {TEST}, {VALID}, {PRACTICE}", file=evidence, line=number)
     try:
         table, digest = held_out(header["levels"])
     except LevelsUnavailable as error:

@@ -19,6 +19,7 @@ from harness.manifest import read_manifest
 from harness.track import ROOT
 from non_llm.eval_speedrun import play
 from non_llm.speedrun import (
+    PLAIN,
     RECIPES,
     Learner,
     Muon,
@@ -27,8 +28,10 @@ from non_llm.speedrun import (
     Recipe,
     Samples,
     average_gradients,
+    choose,
     group,
     load_policy,
+    ppo_loss,
     save,
 )
 from sokoban.generator import practice_levels
@@ -47,11 +50,16 @@ def network() -> Network:
     return network
 
 
-def player(network: nn.Module, recipe: Recipe = TINY, seed: int = 3) -> Player:
+def player(network: Network, recipe: Recipe = TINY, seed: int = 3) -> Player:
     levels = practice_levels().take(slice(0, 40))
     generator = torch.Generator().manual_seed(seed)
     batch = SokobanBatch(levels, recipe.boards, generator=generator, symmetries=True)
-    return Player(network, batch, recipe, seed)
+    return Player(network, batch, recipe, seed, PLAIN)
+
+
+def legal_pushes(samples: Samples) -> torch.Tensor:
+    """(N, 256) booleans."""
+    return unpack(samples.words[:, 5:]).flatten(1)
 
 
 def test_every_class_has_a_recipe_and_a_smoke_version() -> None:
@@ -65,7 +73,7 @@ def test_samples_are_legal_and_reproducible(network: Network) -> None:
     again, _, _ = player(network).play()
     assert all(torch.equal(a, b) for a, b in zip(samples, again, strict=True))
     assert len(samples.actions) == TINY.boards * TINY.horizon
-    legal = unpack(samples.legal).flatten(1)
+    legal = legal_pushes(samples)
     playable = legal.any(dim=1)
     assert legal.gather(1, samples.actions[:, None])[playable].all()
     assert 0 <= solved <= ended
@@ -73,18 +81,33 @@ def test_samples_are_legal_and_reproducible(network: Network) -> None:
 
 def test_log_probabilities_are_those_of_the_network(network: Network) -> None:
     samples, _, _ = player(network).play()
-    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
-        logits, _ = network(samples.planes[:16])
-    legal = unpack(samples.legal[:16]).flatten(1)
-    probabilities = torch.where(legal, logits.double().exp(), 0)
-    probabilities /= probabilities.sum(dim=1, keepdim=True)
-    expected = probabilities.gather(1, samples.actions[:16, None]).squeeze(1).log()
-    torch.testing.assert_close(samples.log_probabilities[:16].double(), expected, atol=1e-4, rtol=1e-4)
+    with torch.no_grad():
+        log_probabilities, _ = network(samples.words[:16])
+    legal = legal_pushes(samples)[:16]
+    torch.testing.assert_close(torch.where(legal, log_probabilities.exp(), 0).sum(dim=1), torch.ones(16))
+    expected = log_probabilities.gather(1, samples.actions[:16, None]).squeeze(1)
+    torch.testing.assert_close(samples.log_probabilities[:16], expected, atol=1e-4, rtol=1e-4)
+
+
+def test_draws_follow_the_policy(network: Network) -> None:
+    """Drawn 20,000 times on one board, actions come as often as their probabilities say."""
+    samples, _, _ = player(network).play()
+    legal = legal_pushes(samples)
+    row = int(legal.sum(dim=1).argmax())
+    words = samples.words[row].repeat(20_000, 1)
+    uniform = torch.rand(20_000, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        actions, log_probabilities, _ = choose(network, words, uniform)
+        expected = network(words[:1])[0][0].exp()
+    counts = actions.bincount(minlength=256)
+    assert not counts[~legal[row]].any()
+    torch.testing.assert_close(counts / 20_000, expected, atol=0.015, rtol=0)
+    torch.testing.assert_close(log_probabilities.exp(), expected[actions], atol=1e-3, rtol=1e-2)
 
 
 def test_advantages_are_the_exponentially_weighted_sum(network: Network) -> None:
     """Against the definition: A_t = sum over k of (gamma lambda)^k delta_(t+k), cut where an episode ends."""
-    recipe = replace(TINY, gamma=0.9, lambda_=0.8)
+    recipe = replace(TINY, gamma=0.9, gae_lambda=0.8)
     played = player(network, recipe)
     rewards, dones = [], []
     push = played.batch.push
@@ -97,9 +120,8 @@ def test_advantages_are_the_exponentially_weighted_sum(network: Network) -> None
 
     played.batch.push = listen  # type: ignore[assignment, method-assign]
     samples, _, _ = played.play()
-    _, last_planes = played.look()
-    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
-        last_value = network(last_planes)[1]
+    with torch.no_grad():
+        last_value = network(played.look()[1])[1]
     values = (samples.returns - samples.advantages).view(recipe.horizon, recipe.boards)
     assert any(done.any() for done in dones)
     for board in range(recipe.boards):
@@ -110,7 +132,7 @@ def test_advantages_are_the_exponentially_weighted_sum(network: Network) -> None
                 following = values[t + 1] if t + 1 < recipe.horizon else last_value
                 bootstrap = 0.0 if done else recipe.gamma * float(following[board])
                 expected += weight * (float(rewards[t][board]) + bootstrap - float(values[t, board]))
-                weight *= recipe.gamma * recipe.lambda_
+                weight *= recipe.gamma * recipe.gae_lambda
                 if done:
                     break
             found = float(samples.advantages.view(recipe.horizon, recipe.boards)[start, board])
@@ -132,24 +154,23 @@ def test_muon_steps_along_the_nearest_orthogonal_matrix() -> None:
 
 def test_learning_makes_good_actions_likelier(network: Network) -> None:
     samples, _, _ = player(network).play()
-    learner = Learner(network, network, replace(TINY, kept=1.0, entropy_weight=0.0), seed=0)
-    before = learner.loss(samples._replace(advantages=torch.ones_like(samples.advantages)))
-    good = unpack(samples.legal).flatten(1).sum(dim=1) > 1
-    chosen = samples.take(good)
+    recipe = replace(TINY, kept=1.0, entropy_weight=0.0)
+    learner = Learner(network, recipe, 0, PLAIN)
+    before = ppo_loss(network, samples._replace(advantages=torch.ones_like(samples.advantages)), recipe)
+    chosen = samples.take(legal_pushes(samples).sum(dim=1) > 1)
     for _ in range(3):
         learner.step(chosen._replace(advantages=torch.ones_like(chosen.advantages)), rate=0.1)
-    after = learner.loss(samples._replace(advantages=torch.ones_like(samples.advantages)))
+    after = ppo_loss(network, samples._replace(advantages=torch.ones_like(samples.advantages)), recipe)
     assert after < before
-    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
-        logits, _ = network(chosen.planes)
-    logits = logits.masked_fill(~unpack(chosen.legal).flatten(1), -1e9).log_softmax(dim=1)
-    rise = logits.gather(1, chosen.actions[:, None]).squeeze(1) - chosen.log_probabilities
+    with torch.no_grad():
+        log_probabilities, _ = network(chosen.words)
+    rise = log_probabilities.gather(1, chosen.actions[:, None]).squeeze(1) - chosen.log_probabilities
     assert rise.mean() > 0
 
 
 def test_the_update_keeps_the_samples_with_large_advantages(network: Network) -> None:
     samples, _, _ = player(network).play()
-    learner = Learner(network, network, replace(TINY, kept=0.25), seed=0)
+    learner = Learner(network, replace(TINY, kept=0.25), 0, PLAIN)
     seen: list[Samples] = []
     learner.step = lambda chosen, rate: seen.append(chosen)  # type: ignore[method-assign, misc]
     learner.learn(samples, 0, 1)

@@ -69,7 +69,7 @@ def change(line: int, key: str, value: Any) -> Callable[[list[Line]], None]:
     ("forge", "number", "reason"),
     [
         (lambda lines: lines.clear(), 1, "does not name levels"),
-        (change(0, "levels", "easy"), 1, "levels is neither"),
+        (change(0, "levels", "easy"), 1, "levels is none of"),
         (change(0, "levels_sha256", "0" * 64), 1, "levels_sha256 is not"),
         (change(0, "note", ""), 1, "does not name levels"),
         (lambda lines: lines.pop(5), 6, "must be level 4 "),
