@@ -195,7 +195,7 @@ def _write(
             for name in names:
                 write_atomic(draft / part / name, read_bytes(source / name))
         record = _record(draft, words, track)
-        home = RecordFolder(draft, root=root, place=place.resolve())
+        home = RecordFolder(draft, root=root, place=place, replaces=old)
         hashes = {name: home.sha256(name) for name in sorted(hashed_files(record, track))}
         record = record.model_copy(update={"files": hashes})
         write_atomic(draft / RECORD, record.dump())
@@ -204,7 +204,7 @@ def _write(
         checks = check_all(home)
         wrong = [f"{check.name}: {check.reason}" for check in checks if not (check.passed or check.pending)]
         if wrong:
-            raise Problem("refused, for it would be no true record:\n  " + "\n  ".join(wrong), file=parts[""])
+            raise Problem("refused, for it would be no true record:\n  " + "\n  ".join(wrong))
         _swap(draft, place, old)
     return Assembled(place, checks)
 

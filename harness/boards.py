@@ -144,7 +144,7 @@ def _row(entry: Entry, root: Path) -> tuple[str, ...]:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m harness.boards",
@@ -152,9 +152,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--check", action="store_true", help="write nothing, exit 1 and name what differs")
     check = parser.parse_args(arguments).check
-    different = refresh(write=not check)
+    different = refresh(root, write=not check)
     for path in different:
-        print(f"{path.relative_to(ROOT)}: {'differs from the records' if check else 'written'}")
+        print(f"{path.relative_to(root)}: {'differs from the records' if check else 'written'}")
     if check and different:
         print("Remedy: run python -m harness.boards and commit what it writes.")
     return 1 if check and different else 0

@@ -27,10 +27,10 @@ def show(path: Path, checks: Sequence[Check], console: Console) -> bool:
     """Print a record's checks as a table; whether all passed."""
     pending = sum(check.pending for check in checks)
     failed = sum(not check.passed for check in checks) - pending
-    verdict = f"{failed} of {len(checks)} checks FAILED, {pending} are pending"
-    if not failed + pending:
-        verdict = f"all {len(checks)} checks passed"
-    table = Table(title=Text(f"{path}: {verdict}"), title_justify="left", header_style="bold")
+    verdict = f"all {len(checks)} checks passed"
+    if failed or pending:
+        verdict = f"of {len(checks)} checks {failed} failed and {pending} are pending"
+    table = Table(title=Text(str(path)), title_justify="left", header_style="bold")
     table.add_column("check", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("reason", overflow="fold")
@@ -38,7 +38,8 @@ def show(path: Path, checks: Sequence[Check], console: Console) -> bool:
         word = _PASS if check.passed else _PENDING if check.pending else _FAIL
         table.add_row(Text(check.name), word, Text(check.reason))
     console.print(table)
-    return not failed + pending
+    console.print(Text(f"{path}: {verdict}"), soft_wrap=True)
+    return not (failed or pending)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -45,12 +45,17 @@ def check_all(home: RecordFolder) -> list[Check]:
 
 def _try(step: _Step, home: RecordFolder) -> Check:
     try:
-        return Check(step.name, True, step.examine(home))
+        return Check(step.name, True, _printable(step.examine(home)))
     except Problem as problem:
         reason = str(problem).replace(f"{home.path}/", "")
-        return Check(step.name, False, reason, isinstance(problem, Pending))
+        return Check(step.name, False, _printable(reason), isinstance(problem, Pending))
     except Exception as error:  # whatever a record holds, the other rules are still tried
-        return Check(step.name, False, f"cannot be checked: {type(error).__name__}: {error}")
+        return Check(step.name, False, _printable(f"cannot be checked: {type(error).__name__}: {error}"))
+
+
+def _printable(text: str) -> str:
+    """The text with everything escaped that could move a terminal's cursor or turn its writing round."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _plan() -> Iterator[_Step]:

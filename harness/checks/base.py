@@ -58,10 +58,15 @@ def expect(
 
 
 class RecordFolder:
-    """A record's folder. `place` is where it stands or, while it is being assembled, where it will stand."""
+    """A record's folder in the checkout `root`.
 
-    def __init__(self, path: Path, *, root: Path, place: Path | None = None) -> None:
-        self.path, self.root = path, root
+    While it is being assembled, `place` is where it will stand, and `replaces` what stands there so far.
+    """
+
+    def __init__(
+        self, path: Path, *, root: Path, place: Path | None = None, replaces: Path | None = None
+    ) -> None:
+        self.path, self.root, self.replaces = path, root, replaces
         absolute = path.absolute()  # the folder's own name counts, even if it is a link
         self.place = place or absolute.parent.resolve() / absolute.name
 
@@ -98,7 +103,7 @@ class RecordFolder:
         others = self.place.parent
         if others.is_dir():
             for path in sorted(others.iterdir()):
-                if path.is_dir() and not path.name.startswith(".") and path != self.place:
+                if path.is_dir() and path.name[0] != "." and path not in (self.place, self.replaces):
                     yield path
 
     @cached_property
