@@ -1,5 +1,6 @@
 """Rules about a run's manifest: what ran, where, on which data, and whether such a run can be a record."""
 
+from harness.accepted import accepted_versions
 from harness.checks.base import RecordFolder, Rule, RunFiles, expect, rule
 from harness.eligibility import eligibility
 from harness.errors import Problem
@@ -68,16 +69,17 @@ def class_(run: RunFiles) -> str:
 
 @rule("manifest", "track")
 def fixed_files(run: RunFiles) -> str:
-    """The files that no recipe may change were, when it ran, those of this checkout."""
+    """The files that no recipe may change were, when it ran, those of this checkout or accepted ones."""
     found, expected = run.manifest.fixed_files, fixed_file_hashes(run.home.track, run.home.root)
+    accepted = accepted_versions(run.home.root)
     faults = []
     for name in sorted(found.keys() | expected.keys()):
-        if found.get(name) != expected.get(name):
+        if found.get(name) != expected.get(name) and (name, found.get(name)) not in accepted:
             have, want = found.get(name, "not listed"), expected.get(name, "not a fixed file here")
             faults.append(f"{name} is {have}, expected {want}")
     if faults:
         raise Problem("; ".join(faults), file=run.name(MANIFEST))
-    return f"{len(expected)} files are those of this checkout"
+    return f"{len(expected)} files are those of this checkout or accepted"
 
 
 @rule("manifest", "track")

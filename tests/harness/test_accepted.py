@@ -1,0 +1,28 @@
+"""The ledger of earlier versions of fixed files."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.accepted import LEDGER, accepted_versions
+from harness.errors import Problem
+
+DIGEST = "ab" * 32
+
+
+def ledger(root: Path, text: str) -> Path:
+    path = root / LEDGER
+    path.parent.mkdir()
+    path.write_text(text)
+    return root
+
+
+def test_reads_pairs(tmp_path: Path) -> None:
+    assert accepted_versions(tmp_path) == set()
+    assert accepted_versions(ledger(tmp_path, f"{DIGEST}  a b.py\n")) == {("a b.py", DIGEST)}
+
+
+def test_a_malformed_line_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Problem) as caught:
+        accepted_versions(ledger(tmp_path, f"{DIGEST}  a.py\n{DIGEST[:-1]}  b.py\n"))
+    assert caught.value.line == 2
