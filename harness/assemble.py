@@ -162,9 +162,9 @@ def _existing(dest: str, folder: Path) -> Path | None:
 
 
 def _refuse_second_copy(run: Path, folder: Path) -> None:
-    run_id = read_manifest(run / MANIFEST).run_id
+    manifest = read_bytes(run / MANIFEST)
     for path in sorted(folder.glob(f"*/{MANIFEST}")):
-        if read_manifest(path).run_id == run_id:
+        if read_bytes(path) == manifest:
             remedy = f"give DEST={path.parent} to make that record anew"
             raise Problem("this run is a record already", file=path.parent, remedy=remedy)
 

@@ -1,9 +1,12 @@
 """Rules about the two runs together: the second follows from the first, and neither is a copy of anything."""
 
+from pathlib import Path
+
 from harness.checks.base import Pending, RecordFolder, Rule, expect, rule
+from harness.checks.score import header_checkpoint
 from harness.eligibility import derived_seed
 from harness.errors import Problem
-from harness.files import sha256_file
+from harness.files import read_bytes, sha256_bytes
 from harness.record import LOG, MANIFEST, RECORD, worse
 
 _NEEDS = ("manifest", "verification/manifest")
@@ -74,23 +77,22 @@ def second_after_first(home: RecordFolder) -> str:
 
 @rule("track")
 def evidence_distinct(home: RecordFolder) -> str:
-    """Evidence and checkpoint of each run are its own: no other run of any record of the track has them."""
+    """Play and checkpoint of each run are its own: no other run of any record of the track has them."""
     runs = [home.first, home.second] if home.record.verification else [home.first]
-    names = [name for run in runs for name in (run.evidence, run.checkpoint)]
     seen: dict[str, str] = {}
-    for name in names:
-        digest = home.sha256(name)
+    for name in [name for run in runs for name in (run.evidence, run.checkpoint)]:
+        digest = _content(home.file(name))
         if digest in seen:
-            raise Problem(f"is the same as {seen[digest]}", file=name)
+            raise Problem(f"holds the same as {seen[digest]}, expected a run of its own", file=name)
         seen[digest] = name
-    others = 0
-    for other in home.siblings():
-        others += 1
-        for path in other.glob("*"), other.glob("verification/*"):
-            for file in sorted(path):
-                if not file.is_symlink() and file.is_file() and (digest := sha256_file(file)) in seen:
-                    raise Problem(f"is the same as {file.relative_to(home.place.parent)}", file=seen[digest])
-    return f"in none of {others} other records"
+    others = list(home.siblings())
+    for other in others:
+        for name in [name for run in (home.first, home.second) for name in (run.evidence, run.checkpoint)]:
+            path = other / name
+            if path.is_file() and (digest := _content(path)) in seen:
+                reason = f"holds the same as {other.name}/{name}, expected a run of its own"
+                raise Problem(reason, file=seen[digest])
+    return f"in none of {len(others)} other records"
 
 
 @rule("schema")
@@ -102,6 +104,12 @@ def published(home: RecordFolder) -> str:
         reason = f"published is {_numbers(found)}, expected the worse run's {_numbers(expected)}"
         raise Problem(reason, file=RECORD)
     return _numbers(found)
+
+
+def _content(path: Path) -> str:
+    """Hash of a file, without its first line where that is no more than the header of evidence."""
+    content = read_bytes(path)
+    return sha256_bytes(content.partition(b"\n")[2] if header_checkpoint(content) else content)
 
 
 def _numbers(score: object) -> str:

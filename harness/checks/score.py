@@ -5,6 +5,7 @@ import math
 
 from harness.checks.base import Rule, RunFiles, expect, rule
 from harness.errors import Problem
+from harness.files import read_bytes
 from harness.record import LOG, RECORD
 
 # Replays on other machines may differ in the last bits of a bootstrap's mean.
@@ -14,11 +15,14 @@ REPLAY_TOLERANCE = 1e-9
 @rule("log_order", "track")
 def checkpoint(run: RunFiles) -> str:
     """The checkpoint in the folder is the one that training saved and that played."""
-    found = run.home.sha256(run.checkpoint)
+    found, header = (
+        run.home.sha256(run.checkpoint),
+        header_checkpoint(read_bytes(run.home.file(run.evidence))),
+    )
     saved, loaded = run.log.get("checkpoint"), run.log.get("eval_start")
     claims = [(f"{run.name(LOG)}:{saved.line}", saved.fields["sha256"])]
     claims += [(f"{run.name(LOG)}:{loaded.line}", loaded.fields["checkpoint_sha256"])]
-    claims += [(f"{run.evidence}:1", header)] if (header := _header_checkpoint(run)) else []
+    claims += [(f"{run.evidence}:1", header)] if header is not None else []
     for place, claim in claims:
         expect("sha256", found, claim, by=place, file=run.checkpoint)
     return found
@@ -72,13 +76,11 @@ def target(run: RunFiles) -> str:
     return f"{low} is above {bar}"
 
 
-def _header_checkpoint(run: RunFiles) -> object:
-    """The checkpoint that the evidence names in its first line, where it has such a line."""
-    with run.home.file(run.evidence).open("rb") as handle:
-        line = handle.readline()
+def header_checkpoint(evidence: bytes) -> object:
+    """The checkpoint that evidence names in its first line, or None where it has no such line."""
     try:
-        header = json.loads(line)
-    except ValueError:
+        header = json.loads(evidence.partition(b"\n")[0])
+    except (ValueError, RecursionError):
         return None
     return header.get("checkpoint_sha256") if isinstance(header, dict) else None
 

@@ -205,10 +205,8 @@ FORGERIES = [
     ),
     Forgery(
         "linked folder", link("verification"),
-        (
-            "plain_files", "folder_contents", "file_hashes", "evidence_distinct", "verification/manifest",
-            "verification/log_order", "verification/evidence",
-        ), "verification is a link",
+        ("plain_files", "folder_contents", "file_hashes", "evidence_distinct", "verification/manifest", "verification/log_order", "verification/evidence",),
+        "verification is a link",
     ),
     Forgery("linked record", link("."), ("plain_files", "schema", "manifest", "log_order"), "is no folder"),
     Forgery(
@@ -310,7 +308,9 @@ FORGERIES = [
         ("same_recipe", "verification/recipe_in_source"), "recipe_name is '1xH100', expected 'cpu'",
     ),
     Forgery("second before first", start_early, ("second_after_first",), "expected after"),
-    Forgery("evidence copied within", copy_evidence, ("evidence_distinct",), "is the same as evidence.jsonl"),
+    Forgery(
+        "evidence copied within", copy_evidence, ("evidence_distinct",), "holds the same as evidence.jsonl",
+    ),
     Forgery(
         "evidence copied", other_record("02", "evidence.jsonl"), ("evidence_distinct",),
         "2026-01-01_02_other/evidence",
@@ -345,6 +345,15 @@ def test_forgery(forgery: Forgery, forged: Forged) -> None:
     found = failing(forged.checks())
     assert set(found) == set(forgery.fails)
     assert forgery.says in found[forgery.fails[0]]
+
+
+def test_play_copied_under_the_name_of_another_checkpoint_is_seen(forged: Forged) -> None:
+    play = (forged / "evidence.jsonl").read_text()
+    for forged.part in ("", "verification"):
+        header = f'{{"checkpoint_sha256": "{sha256_file(forged / "checkpoint.bin")}"}}\n'
+        (forged / "evidence.jsonl").write_text(header + play)
+    found = failing(forged.checks())["evidence_distinct"]
+    assert found == "verification/evidence.jsonl: holds the same as evidence.jsonl, expected a run of its own"
 
 
 def test_every_other_check_is_failed_by_a_forgery() -> None:
