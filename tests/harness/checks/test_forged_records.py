@@ -205,7 +205,10 @@ FORGERIES = [
     ),
     Forgery(
         "linked folder", link("verification"),
-        ("plain_files", "folder_contents", "file_hashes", "evidence_distinct", "verification/manifest", "verification/log_order", "verification/evidence",),
+        (
+            "plain_files", "folder_contents", "file_hashes", "evidence_distinct", "verification/manifest",
+            "verification/log_order", "verification/evidence",
+        ),
         "verification is a link",
     ),
     Forgery("linked record", link("."), ("plain_files", "schema", "manifest", "log_order"), "is no folder"),
