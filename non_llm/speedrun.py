@@ -38,7 +38,7 @@ from non_llm.eval_speedrun import Policy, Position, evaluate
 from non_llm.track import TRACK, training_levels
 from sokoban.boxoban import LevelsUnavailable
 from sokoban.levels import parse_levels
-from sokoban.rules import STEP_LIMIT, SokobanBatch, Walks, find_walks, unpack
+from sokoban.rules import STEP_LIMIT, Rewards, SokobanBatch, Walks, find_walks, unpack
 from sokoban.table import table_of
 
 # ---- recipe -------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ class Recipe:
     """One a core, each with one thread; 1 on a GPU."""
     level_files: int = 100
     """How many files of 1,000 levels of unfiltered/train to play."""
-    pushes: int = 3_000_000
+    pushes: int = 5_000_000
     """How many actions to learn from."""
     boards: int = 512
     """How many boards are in play at once."""
@@ -68,12 +68,14 @@ class Recipe:
     """Width of the network."""
     blocks: int = 2
     """Residual blocks of two convolutions."""
-    gamma: float = 0.97
+    gamma: float = 0.95
     """Discount a push."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.9
     """Decay of the generalised advantage estimate."""
-    reward_scale: float = 0.2
-    """Rewards are multiplied by this."""
+    box_reward: float = 0.2
+    """For a box pushed onto a goal, and the price of one pushed off. Moves cost nothing: they are limited."""
+    solved_reward: float = 2.0
+    """For the last box on the last goal, besides."""
     clip: float = 0.2
     """PPO's bound on the change of an action's probability."""
     entropy_weight: float = 0.01
@@ -82,7 +84,7 @@ class Recipe:
     """Weight of the squared value error in the loss."""
     muon_rate: float = 0.02
     """Learning rate of the 3x3 kernels between the layers, at the start."""
-    adam_rate: float = 1e-3
+    adam_rate: float = 3e-3
     """Learning rate of all other parameters, at the start."""
     final_rate: float = 0.05
     """Both rates fall linearly to this fraction of themselves."""
@@ -239,7 +241,7 @@ class Player:
             actions, log_probabilities, value = self.tools.choose(self.network, words, uniform)
             outcome = self.batch.push(actions, walks)
             steps.append((words, actions, log_probabilities))
-            rewards.append(outcome.reward * recipe.reward_scale)
+            rewards.append(outcome.reward)
             values.append(value)
             going.append((~outcome.done).float())
             solved.append(outcome.solved)
@@ -423,6 +425,7 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
         generator=torch.Generator().manual_seed(own),
         device=device,
         symmetries=True,
+        rewards=Rewards(0.0, recipe.box_reward, -recipe.box_reward, recipe.solved_reward),
     )
     player = Player(network, batch, recipe, own, tools)
     learner = Learner(network, recipe, own, tools)

@@ -25,12 +25,13 @@ from sokoban.generator import generate, practice_levels
 from sokoban.levels import Level
 from sokoban.reference import STEP_LIMIT, Game
 from sokoban.render import ansi, picture
-from sokoban.rules import REWARD_BOX_OFF, REWARD_BOX_ON, REWARD_SOLVED, REWARD_STEP, Boards, SokobanBatch
+from sokoban.rules import Boards, Rewards, SokobanBatch
 from sokoban.table import INTERIOR, SIDE, LevelTable
 
 ENV_ID = "speedruns/Boxoban-v0"
 PLANES = ("walls", "goals", "boxes", "player")
 GENERATED_LEVELS, GENERATED_SEED = 10_000, 0
+REWARDS = Rewards()  # the literature's
 
 Observations = NDArray[np.uint8]
 
@@ -115,8 +116,8 @@ class BoxobanEnv(gymnasium.Env[Observations, np.int64]):
         before = len(game.boxes & game.level.goals)
         game.move(int(action))
         gained = len(game.boxes & game.level.goals) - before  # of one box at most
-        reward = REWARD_STEP + (REWARD_BOX_ON * (gained > 0)) + (REWARD_BOX_OFF * (gained < 0))
-        reward += REWARD_SOLVED * game.solved
+        reward = REWARDS.move + (REWARDS.box_on * (gained > 0)) + (REWARDS.box_off * (gained < 0))
+        reward += REWARDS.solved * game.solved
         truncated = game.moves >= STEP_LIMIT and not game.solved
         return self._observation(), reward, game.solved, truncated, self._info()
 

@@ -19,9 +19,6 @@ from torch import Tensor
 from sokoban.table import LevelTable
 
 STEP_LIMIT = 120
-# Guez et al. 2019, "An investigation of model-free planning", section 3.
-REWARD_STEP, REWARD_BOX_ON, REWARD_BOX_OFF, REWARD_SOLVED = -0.1, 1.0, -1.0, 10.0
-
 PUSH_ACTIONS = 4 * 64
 DISTANCE_BITS = 6  # no shortest walk on an 8x8 board is longer than 63 moves
 
@@ -85,6 +82,18 @@ class Walks(NamedTuple):
         for bit, plane in enumerate(self.distance):
             moves += ((plane & cells) != 0).long() << bit
         return moves
+
+
+class Rewards(NamedTuple):
+    """Of a primitive move, a box pushed onto a goal and off one, and a level solved; they add up.
+
+    The defaults are those of Guez et al. 2019, "An investigation of model-free planning".
+    """
+
+    move: float = -0.1
+    box_on: float = 1.0
+    box_off: float = -1.0
+    solved: float = 10.0
 
 
 class Outcome(NamedTuple):
@@ -176,6 +185,7 @@ class SokobanBatch:
         generator: torch.Generator | None,
         device: torch.device | str = "cpu",
         symmetries: bool = False,
+        rewards: Rewards = Rewards(),  # noqa: B008  (immutable)
         step_limit: int = STEP_LIMIT,
     ) -> None:
         if batch < 1 or len(levels) < 1:
@@ -187,7 +197,7 @@ class SokobanBatch:
         if generator is not None:
             table = table[torch.randperm(len(table), generator=generator)]
         self.table = table.to(device)  # (levels, 4)
-        self.batch, self.step_limit = batch, step_limit
+        self.batch, self.rewards, self.step_limit = batch, rewards, step_limit
         self.level_index = torch.arange(batch, device=device) % len(table)
         self.moves = torch.zeros(batch, dtype=torch.int64, device=device)
         self.boards = Boards(*self.table[self.level_index].unbind(1))
@@ -262,10 +272,10 @@ class SokobanBatch:
         solved = boxes == goals
         failed = over & ~solved
         reward = (
-            REWARD_STEP * spent
-            + REWARD_BOX_ON * ((box_to & goals) != 0)
-            + REWARD_BOX_OFF * ((box_from & goals) != 0)
-            + REWARD_SOLVED * solved
+            self.rewards.move * spent
+            + self.rewards.box_on * ((box_to & goals) != 0)
+            + self.rewards.box_off * ((box_from & goals) != 0)
+            + self.rewards.solved * solved
         ).float()
         after = self.boards
         self.restart(solved | failed)

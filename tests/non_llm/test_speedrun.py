@@ -114,7 +114,7 @@ def test_advantages_are_the_exponentially_weighted_sum(network: Network) -> None
 
     def listen(actions: torch.Tensor, walks: object) -> object:
         outcome = push(actions, walks)  # type: ignore[arg-type]
-        rewards.append(outcome.reward * recipe.reward_scale)
+        rewards.append(outcome.reward)
         dones.append(outcome.done)
         return outcome
 
