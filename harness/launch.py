@@ -64,6 +64,8 @@ def launch(
     if options.verify is not None:
         seed, verifies = second_seed(track, options.verify, recipe, source)
         seed_source = f"derived from {verifies}"
+    if note := track.prepare():
+        print(note, flush=True)
     started = time.monotonic()
     with Run.create(
         track,

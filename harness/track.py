@@ -80,6 +80,8 @@ class Track:
     """Runs the set piece and returns its seconds, so that machines can be compared."""
     ready: Callable[[], list[str]]
     """What this machine lacks for this track; empty = ready."""
+    prepare: Callable[[], str] = str
+    """Fetches what runs need, before any clock starts; says why a run here ranks nowhere, or nothing."""
 
 
 def load_track(name: str) -> Track:

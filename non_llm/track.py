@@ -11,7 +11,6 @@ one line a level, in order, with the moves in LURD notation (see `sokoban.refere
 """
 
 import os
-import sys
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -38,23 +37,22 @@ TRAIN, VALID, TEST, PRACTICE = "unfiltered/train", "unfiltered/valid", "unfilter
 GENERATED_FILE = 1000  # levels that stand in for one official file
 
 
-@cache
 def official_levels() -> bool:
-    """Whether the official levels can be had here, downloading them if need be; says so plainly if not.
+    """Whether the official levels can be had here. Raises WrongChecksum where they are here and damaged."""
+    return not prepare()
 
-    Raises:
-        WrongChecksum: they are here and damaged.
-    """
+
+@cache
+def prepare() -> str:
+    """Download the official levels if they are not here; says so plainly where they cannot be had."""
     try:
-        read_split(TEST)
-        read_split(TRAIN)
+        for split in (TEST, VALID, TRAIN):
+            read_split(split)
     except WrongChecksum:
         raise
     except LevelsUnavailable as error:
-        print(f"No official levels: {error}", file=sys.stderr)
-        print("Generated levels stand in for them, so this run ranks nowhere.", file=sys.stderr)
-        return False
-    return True
+        return f"No official levels: {error}\nGenerated levels stand in for them: this run ranks nowhere."
+    return ""
 
 
 def training_levels(files: int) -> LevelTable:
@@ -169,4 +167,5 @@ TRACK = Track(
     score=score,
     calibrate=calibrate,
     ready=_ready,
+    prepare=prepare,
 )
