@@ -20,6 +20,7 @@ from sokoban.rules import (
     PUSH_ACTIONS,
     STEP_LIMIT,
     Boards,
+    Rewards,
     SokobanBatch,
     find_walks,
     shift,
@@ -351,6 +352,14 @@ def test_a_solve_on_the_last_move_is_no_failure() -> None:
     outcome = batch.move(torch.tensor([3]))
     assert (outcome.solved.item(), outcome.failed.item()) == (True, False)
     assert outcome.reward.item() == pytest.approx(-0.1 + 1 + 10)
+
+
+def test_a_batch_pays_the_rewards_that_it_was_given() -> None:
+    corridor, off = CORRIDOR, parse_levels("#######\n#@* $.#\n#######\n")[0]
+    batch = batch_of([corridor, off], rewards=Rewards(move=0.5, box_on=2.0, box_off=-3.0, solved=7.0))
+    paid = [batch.move(torch.tensor([3, 3])).reward.tolist() for _ in range(4)]
+    assert [first for first, _ in paid] == [0.5, 0.5, 0.5, 0.5 + 2 + 7]
+    assert paid[0][1] == 0.5 - 3
 
 
 @pytest.mark.parametrize("action", [0, 3 * 64 + bit_of((1, 1)), bit_of((1, 3)), 2 * 64 + bit_of((1, 3))])
