@@ -72,8 +72,14 @@ class Recipe:
     """Discount a push."""
     gae_lambda: float = 0.9
     """Decay of the generalised advantage estimate."""
+    symmetries: bool = True
+    """Play the eight images of every level."""
+    compiled: bool = True
+    """Compile the network with what comes before and after it, where a compiler is at hand."""
+    move_reward: float = 0.0
+    """For every primitive move. Their number is limited; a price on them besides slows learning."""
     box_reward: float = 0.2
-    """For a box pushed onto a goal, and the price of one pushed off. Moves cost nothing: they are limited."""
+    """For a box pushed onto a goal, and the price of one pushed off."""
     solved_reward: float = 2.0
     """For the last box on the last goal, besides."""
     clip: float = 0.2
@@ -424,8 +430,8 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
         recipe.boards // recipe.processes,
         generator=torch.Generator().manual_seed(own),
         device=device,
-        symmetries=True,
-        rewards=Rewards(0.0, recipe.box_reward, -recipe.box_reward, recipe.solved_reward),
+        symmetries=recipe.symmetries,
+        rewards=Rewards(recipe.move_reward, recipe.box_reward, -recipe.box_reward, recipe.solved_reward),
     )
     player = Player(network, batch, recipe, own, tools)
     learner = Learner(network, recipe, own, tools)
@@ -452,7 +458,7 @@ def rehearse(network: Network, recipe: Recipe, device: torch.device) -> Tools:
         # On a CPU the plain flood fill's early exit is worth more than one kernel.
         torch.compile(find_walks, dynamic=False) if device.type == "cuda" else find_walks,
     )
-    for tools in (compiled, PLAIN):
+    for tools in (compiled, PLAIN) if recipe.compiled else (PLAIN,):
         batch = SokobanBatch(level, recipe.boards // recipe.processes, generator=None, device=device)
         try:
             samples, _, _ = Player(network, batch, recipe, 0, tools).play()

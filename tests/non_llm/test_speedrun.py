@@ -227,7 +227,7 @@ def test_smoke_goes_the_whole_way_on_generated_levels(smoke_run: tuple[Path, str
     run, output = smoke_run
     log, manifest = read_log(run / "log.jsonl"), read_manifest(run / "manifest.json")
     assert log.status == "complete"
-    assert "Generated levels stand in" in output and "solve rate" in output and "No record" in output
+    assert "Generated levels stand in for them" in output and "solve rate" in output and "No record" in output
     assert "it is a smoke run" in eligibility(manifest, log)
     assert list(manifest.data) == ["generated"]
     assert [step.fields["step"] for step in log.steps] == list(range(1, len(log.steps) + 1))
