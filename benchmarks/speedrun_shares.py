@@ -59,7 +59,7 @@ def measure(updates: int, compiled: bool) -> dict[str, float]:
     play = watch.wrap("play", player.play)
     learn = watch.wrap("update", learner.learn)
     for _ in range(updates):
-        samples, _, _ = play()
+        samples, _ = play()
         learn(samples, 0, 0)
     seconds = watch.seconds
     seconds["noise and advantages"] = seconds.pop("play") - seconds["inference"] - seconds["environment"]

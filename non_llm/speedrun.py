@@ -74,6 +74,8 @@ class Recipe:
     """Decay of the generalised advantage estimate."""
     symmetries: bool = True
     """Play the eight images of every level."""
+    attempts: int = 1
+    """A level that a board fails is played again until it has been tried so often."""
     compiled: bool = True
     """Compile the network with what comes before and after it, where a compiler is at hand."""
     move_reward: float = 0.0
@@ -234,13 +236,13 @@ class Player:
         return walks, encode(Position(self.batch.boards, self.batch.moves, walks, legal))
 
     @torch.no_grad()
-    def play(self) -> tuple[Samples, Tensor, Tensor]:
-        """Play `horizon` actions on every board; returns samples, episodes solved and episodes ended.
+    def play(self) -> tuple[Samples, Tensor]:
+        """Play `horizon` actions on every board; returns samples, and moves, ends and solves counted, (3,).
 
         Nothing in here waits for the device.
         """
         recipe = self.recipe
-        steps, rewards, values, going, solved = [], [], [], [], []
+        steps, rewards, values, going, counts = [], [], [], [], []
         walks, words = self.look()
         for _ in range(recipe.horizon):
             uniform = torch.rand(len(words), generator=self.generator, device=words.device)
@@ -250,7 +252,7 @@ class Player:
             rewards.append(outcome.reward)
             values.append(value)
             going.append((~outcome.done).float())
-            solved.append(outcome.solved)
+            counts.append(torch.stack([outcome.moves.sum(), outcome.done.sum(), outcome.solved.sum()]))
             walks, words = self.look()
         _, _, following = self.tools.choose(self.network, words, uniform)
         advantage, advantages = torch.zeros_like(following), []
@@ -265,7 +267,7 @@ class Player:
         samples = Samples(
             words, actions, log_probabilities, every_advantage, every_advantage + torch.cat(values)
         )
-        return samples, torch.stack(solved).sum(), (1 - torch.stack(going)).sum()
+        return samples, torch.stack(counts).sum(dim=0)
 
 
 # ---- learning -----------------------------------------------------------------------------------------
@@ -431,6 +433,7 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
         generator=torch.Generator().manual_seed(own),
         device=device,
         symmetries=recipe.symmetries,
+        attempts=recipe.attempts,
         rewards=Rewards(recipe.move_reward, recipe.box_reward, -recipe.box_reward, recipe.solved_reward),
     )
     player = Player(network, batch, recipe, own, tools)
@@ -439,10 +442,13 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
     updates = recipe.pushes // pushes
     with run.progress(updates * pushes, "push") as bar:
         for update in range(1, updates + 1):
-            samples, solved, ended = player.play()
+            samples, counts = player.play()
             learner.learn(samples, (update - 1) / updates, update / updates)
-            solve_rate = int(solved) / max(1, int(ended))
-            run.log_step(update, pushes=update * pushes, episodes=int(ended), solve_rate=solve_rate)
+            moves, ends, solves = counts.tolist()  # of this process; the others' are alike
+            solve_rate = solves / max(1, ends)
+            run.log_step(
+                update, pushes=update * pushes, moves=moves * recipe.processes, solve_rate=solve_rate
+            )
             bar.set_postfix(solve_rate=f"{solve_rate:.3f}", refresh=False)
             bar.update(pushes)
     run.train_stop(torch.cuda.synchronize if device.type == "cuda" else None)
@@ -461,7 +467,7 @@ def rehearse(network: Network, recipe: Recipe, device: torch.device) -> Tools:
     for tools in (compiled, PLAIN) if recipe.compiled else (PLAIN,):
         batch = SokobanBatch(level, recipe.boards // recipe.processes, generator=None, device=device)
         try:
-            samples, _, _ = Player(network, batch, recipe, 0, tools).play()
+            samples, _ = Player(network, batch, recipe, 0, tools).play()
             Learner(network, replace(recipe, kept=0.25), 0, tools).learn(samples, 0, 1)
         except Exception as error:  # no C++ compiler, no Python headers, ...
             if tools is PLAIN:

@@ -99,13 +99,15 @@ class Rewards(NamedTuple):
 class Outcome(NamedTuple):
     """What one action did to each board: `reward` (B,) float32, `solved`, `failed` (B,) bool.
 
-    A board that failed ran out of moves or had no legal push left; either way its episode is over. `after` is
-    the boards as the action left them, before those that ended were started again.
+    A board that failed ran out of moves or had no legal push left; either way its episode is over. `moves`
+    (B,) int64 is how many primitive moves the action took, and `after` the boards as it left them, before
+    those that ended were started again.
     """
 
     reward: Tensor
     solved: Tensor
     failed: Tensor
+    moves: Tensor
     after: Boards
 
     @property
@@ -169,11 +171,13 @@ class SokobanBatch:
 
     The levels (and with `symmetries` their eight images) are shuffled once by `generator`; board b plays
     entries b, b + B, b + 2B, ... of that order and starts over at its end, so that no level is drawn twice
-    before the others had their turn. With `generator=None` boards start on the levels in order.
+    before the others had their turn. With `generator=None` boards start on the levels in order. A board that
+    fails a level starts on it again until it has made `attempts` on it.
 
     Attributes:
         boards: the current `Boards`.
         moves: (B,) int64, primitive moves made in the episode.
+        attempt: (B,) int64, which try at its level a board is in, from 1.
         level_index: (B,) int64, the row of the (shuffled) level table in play.
     """
 
@@ -185,6 +189,7 @@ class SokobanBatch:
         generator: torch.Generator | None,
         device: torch.device | str = "cpu",
         symmetries: bool = False,
+        attempts: int = 1,
         rewards: Rewards = Rewards(),  # noqa: B008  (immutable)
         step_limit: int = STEP_LIMIT,
     ) -> None:
@@ -197,9 +202,10 @@ class SokobanBatch:
         if generator is not None:
             table = table[torch.randperm(len(table), generator=generator)]
         self.table = table.to(device)  # (levels, 4)
-        self.batch, self.rewards, self.step_limit = batch, rewards, step_limit
+        self.batch, self.attempts, self.rewards, self.step_limit = batch, attempts, rewards, step_limit
         self.level_index = torch.arange(batch, device=device) % len(table)
         self.moves = torch.zeros(batch, dtype=torch.int64, device=device)
+        self.attempt = torch.ones_like(self.moves)
         self.boards = Boards(*self.table[self.level_index].unbind(1))
         self._left = torch.tensor(_LEFT, device=device)
         self._right = torch.tensor(_RIGHT, device=device)
@@ -218,7 +224,7 @@ class SokobanBatch:
         entered = (ahead & free) | target
         self.boards = Boards(floor, goals, boxes ^ moved, torch.where(entered != 0, ahead, player))
         self.moves = self.moves + 1
-        return self._finish(box & moved, target, 1, self.moves >= self.step_limit)
+        return self._finish(box & moved, target, torch.ones_like(directions), self.moves >= self.step_limit)
 
     def push(self, actions: Tensor, walks: Walks) -> Outcome:
         """Play one push action (B,) int64 on every board; boards that end are started again.
@@ -250,10 +256,12 @@ class SokobanBatch:
         """(B, 4) words of the pushes that are legal, see `legal_pushes`."""
         return legal_pushes(self.boards.floor, self.boards.boxes, walks.reach)
 
-    def restart(self, which: Tensor) -> None:
-        """Put the boards where `which` (B,) bool is set on their next level."""
+    def restart(self, which: Tensor, again: Tensor | None = None) -> None:
+        """Start the boards of `which` (B,) bool on their next level, or on the same where `again` is set."""
+        onward = which if again is None else which & ~again
         following = (self.level_index + self.batch) % len(self.table)
-        self.level_index = torch.where(which, following, self.level_index)
+        self.level_index = torch.where(onward, following, self.level_index)
+        self.attempt = torch.where(onward, 1, self.attempt + which.long())
         fresh = self.table.index_select(0, self.level_index).unbind(1)
         self.boards = Boards(
             *[torch.where(which, new, old) for new, old in zip(fresh, self.boards, strict=True)]
@@ -267,7 +275,7 @@ class SokobanBatch:
         )
         return left, right, mask
 
-    def _finish(self, box_from: Tensor, box_to: Tensor, spent: Tensor | int, over: Tensor) -> Outcome:
+    def _finish(self, box_from: Tensor, box_to: Tensor, spent: Tensor, over: Tensor) -> Outcome:
         _, goals, boxes, _ = self.boards
         solved = boxes == goals
         failed = over & ~solved
@@ -278,5 +286,5 @@ class SokobanBatch:
             + self.rewards.solved * solved
         ).float()
         after = self.boards
-        self.restart(solved | failed)
-        return Outcome(reward, solved, failed, after)
+        self.restart(solved | failed, again=failed & (self.attempt < self.attempts))
+        return Outcome(reward, solved, failed, spent, after)

@@ -100,7 +100,7 @@ def test_a_rollout_waits_for_nothing(cuda: torch.device) -> None:
     player.play()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        played, _, _ = player.play()
+        played, _ = player.play()
     finally:
         torch.cuda.set_sync_debug_mode("default")
     Learner(made, RECIPE, 0, tools).learn(played, 0, 1)

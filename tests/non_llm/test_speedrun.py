@@ -69,18 +69,19 @@ def test_every_class_has_a_recipe_and_a_smoke_version() -> None:
 
 
 def test_samples_are_legal_and_reproducible(network: Network) -> None:
-    samples, solved, ended = player(network).play()
-    again, _, _ = player(network).play()
+    samples, counts = player(network).play()
+    again, _ = player(network).play()
     assert all(torch.equal(a, b) for a, b in zip(samples, again, strict=True))
     assert len(samples.actions) == TINY.boards * TINY.horizon
     legal = legal_pushes(samples)
     playable = legal.any(dim=1)
     assert legal.gather(1, samples.actions[:, None])[playable].all()
-    assert 0 <= solved <= ended
+    moves, ends, solves = counts.tolist()
+    assert moves >= len(samples.actions) and 0 <= solves <= ends
 
 
 def test_log_probabilities_are_those_of_the_network(network: Network) -> None:
-    samples, _, _ = player(network).play()
+    samples, _ = player(network).play()
     with torch.no_grad():
         log_probabilities, _ = network(samples.words[:16])
     legal = legal_pushes(samples)[:16]
@@ -91,7 +92,7 @@ def test_log_probabilities_are_those_of_the_network(network: Network) -> None:
 
 def test_draws_follow_the_policy(network: Network) -> None:
     """Drawn 20,000 times on one board, actions come as often as their probabilities say."""
-    samples, _, _ = player(network).play()
+    samples, _ = player(network).play()
     legal = legal_pushes(samples)
     row = int(legal.sum(dim=1).argmax())
     words = samples.words[row].repeat(20_000, 1)
@@ -119,7 +120,7 @@ def test_advantages_are_the_exponentially_weighted_sum(network: Network) -> None
         return outcome
 
     played.batch.push = listen  # type: ignore[assignment, method-assign]
-    samples, _, _ = played.play()
+    samples, _ = played.play()
     with torch.no_grad():
         last_value = network(played.look()[1])[1]
     values = (samples.returns - samples.advantages).view(recipe.horizon, recipe.boards)
@@ -153,7 +154,7 @@ def test_muon_steps_along_the_nearest_orthogonal_matrix() -> None:
 
 
 def test_learning_makes_good_actions_likelier(network: Network) -> None:
-    samples, _, _ = player(network).play()
+    samples, _ = player(network).play()
     recipe = replace(TINY, kept=1.0, entropy_weight=0.0)
     learner = Learner(network, recipe, 0, PLAIN)
     before = ppo_loss(network, samples._replace(advantages=torch.ones_like(samples.advantages)), recipe)
@@ -169,7 +170,7 @@ def test_learning_makes_good_actions_likelier(network: Network) -> None:
 
 
 def test_the_update_keeps_the_samples_with_large_advantages(network: Network) -> None:
-    samples, _, _ = player(network).play()
+    samples, _ = player(network).play()
     learner = Learner(network, replace(TINY, kept=0.25), 0, PLAIN)
     seen: list[Samples] = []
     learner.step = lambda chosen, rate: seen.append(chosen)  # type: ignore[method-assign, misc]

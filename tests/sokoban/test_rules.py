@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sokoban.boxoban import LevelTable, table_of
 from sokoban.levels import Cell, Level, parse_levels, read_levels
-from sokoban.reference import LETTERS, Game, neighbour, walk
+from sokoban.reference import LEFT, LETTERS, RIGHT, Game, neighbour, walk
 from sokoban.rules import (
     OPPOSITE,
     PUSH_ACTIONS,
@@ -328,7 +328,7 @@ def push_once(level: Level, action: int, limit: int) -> tuple[SokobanBatch, floa
     """A fresh batch of one board, and what one push action does to it."""
     batch = batch_of([level], step_limit=limit)
     outcome = batch.push(torch.tensor([action]), batch.walks())
-    reward, solved, failed, after = outcome
+    reward, solved, failed, _, after = outcome
     return batch, reward.item(), bool(solved), bool(failed), after
 
 
@@ -452,3 +452,22 @@ def test_cuda_agrees_with_the_cpu_at_every_step(kind: str) -> None:
             assert torch.equal(left, right.cpu())
         ended += int(expected[1].sum() + expected[2].sum())
     assert ended > boards
+
+
+def test_a_failed_level_is_tried_again() -> None:
+    """With three attempts, a board that only bumps into a wall leaves its level at the third failure."""
+    (level,) = parse_levels("#####\n#@$.#\n#####")
+    batch = SokobanBatch(table_of([level] * 3), 1, generator=None, attempts=3, step_limit=2)
+    seen = []
+    for _ in range(12):
+        seen.append((batch.level_index.item(), batch.attempt.item()))
+        batch.move(torch.tensor([LEFT]))
+    assert seen[::2] == [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)]
+
+
+def test_a_solved_level_is_left_at_once() -> None:
+    (level,) = parse_levels("#####\n#@$.#\n#####")
+    batch = SokobanBatch(table_of([level] * 3), 1, generator=None, attempts=3)
+    outcome = batch.move(torch.tensor([RIGHT]))
+    assert outcome.solved.item() and outcome.moves.item() == 1
+    assert (batch.level_index.item(), batch.attempt.item()) == (1, 1)
