@@ -27,13 +27,13 @@ def machine_rows(machine: Machine) -> list[tuple[str, str]]:
     ]
 
 
-def track_row(name: str, machine: Machine) -> tuple[str, str]:
-    """Whether a track is ready, and the class of hardware in which a run of it would rank."""
+def track_rows(name: str, machine: Machine) -> list[tuple[str, str]]:
+    """What a track reads, whether it is ready, and the class in which a run of it would rank."""
     try:
         track = load_track(name)
-        missing = track.ready()
+        missing, assets = track.ready(), track.assets()
     except Exception as error:  # whatever is wrong with one track, the others are shown
-        return f"Track {name}", f"cannot be loaded: {error}"
+        return [(f"Track {name}", f"cannot be loaded: {error}")]
     ranks = []
     for hardware in track.classes:
         # A run pins itself to the cores of its class, so more than enough are enough.
@@ -42,14 +42,15 @@ def track_row(name: str, machine: Machine) -> tuple[str, str]:
         reasons = misfits(hardware, pinned)
         ranks.append(f"class {hardware.name}: {'; '.join(reasons) or 'this machine'}")
     state = f"missing: {'; '.join(missing)}" if missing else "ready"
-    return f"Track {name}", "\n".join([state, *ranks])
+    return [*assets.items(), (f"Track {name}", "\n".join([state, *ranks]))]
 
 
 def main() -> int:
     """Print the table."""
     machine = inspect()
     table = Table("", "Found", title="Doctor", show_lines=False)
-    for row in [*machine_rows(machine), *(track_row(name, machine) for name in available_tracks())]:
+    rows = [row for name in available_tracks() for row in track_rows(name, machine)]
+    for row in [*machine_rows(machine), *rows]:
         table.add_row(*row)
     Console().print(table)
     return 0

@@ -80,6 +80,8 @@ class Track:
     """Runs the set piece and returns its seconds, so that machines can be compared."""
     ready: Callable[[], list[str]]
     """What this machine lacks for this track; empty = ready."""
+    assets: Callable[[], Mapping[str, str]] = dict
+    """What it reads besides the checkout, name -> where that is on this machine."""
     prepare: Callable[[], str] = str
     """Fetches what runs need, before any clock starts; says why a run here ranks nowhere, or nothing."""
 

@@ -25,6 +25,7 @@ from sokoban.boxoban import (
     FOLDER_VARIABLE,
     LevelsUnavailable,
     WrongChecksum,
+    describe_levels,
     pinned_files,
     read_split,
 )
@@ -167,5 +168,6 @@ TRACK = Track(
     score=score,
     calibrate=calibrate,
     ready=_ready,
+    assets=lambda: {"Boxoban levels": describe_levels()},
     prepare=prepare,
 )

@@ -18,7 +18,15 @@ from tqdm import tqdm
 
 from sokoban.table import LevelTable, concatenate, parse_table, table_of
 
-__all__ = ["LevelTable", "LevelsUnavailable", "WrongChecksum", "pinned_files", "read_split", "table_of"]
+__all__ = [
+    "LevelTable",
+    "LevelsUnavailable",
+    "WrongChecksum",
+    "describe_levels",
+    "pinned_files",
+    "read_split",
+    "table_of",
+]
 
 COMMIT = "78011d8c86ad423bfb2e1005012393b4c3c24409"
 BASE_URL = f"https://raw.githubusercontent.com/google-deepmind/boxoban-levels/{COMMIT}/"
@@ -86,6 +94,21 @@ def read_split(
     return concatenate([_read_file(root, name, pinned[name]) for name in names])
 
 
+def describe_levels() -> str:
+    """Where the official levels come from on this machine, and how many of the pinned files are there."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    root = Path(folder) if folder else _cache_folder()
+    there = sum((root / name).is_file() for name in pinned_files())
+    where = (
+        f"{FOLDER_VARIABLE}={folder}" if folder else f"the cache {root}, the rest is downloaded when needed"
+    )
+    return f"{there} of {len(pinned_files())} pinned files in {where}"
+
+
+def _cache_folder() -> Path:
+    return Path(pooch.os_cache("boxoban-levels")) / COMMIT
+
+
 def _read_file(root: Path, name: str, expected: str) -> LevelTable:
     path = root / name
     try:
@@ -112,7 +135,7 @@ def without_copies(name: str, table: LevelTable) -> LevelTable:
 
 def _download(names: list[str], base_url: str, cache_folder: Path | None) -> Path:
     """Fetch what the cache lacks or holds damaged; a file enters the cache only once its hash is right."""
-    root = cache_folder or Path(pooch.os_cache("boxoban-levels")) / COMMIT
+    root = cache_folder or _cache_folder()
     pooch.get_logger().setLevel("WARNING")
     registry = {name: f"sha256:{digest}" for name, digest in pinned_files().items()}
     store = pooch.create(path=root, base_url=base_url, registry=registry)

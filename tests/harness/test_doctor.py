@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.doctor import KEYS, machine_rows, track_row
+from harness.doctor import KEYS, machine_rows, track_rows
 from harness.machine import Machine, inspect
 from harness.track import ROOT, available_tracks
 
@@ -35,7 +35,7 @@ def test_the_machine_is_shown() -> None:
 
 
 def test_a_ready_track_is_shown_with_its_classes() -> None:
-    name, finding = track_row("toy_track", MACHINE)
+    ((name, finding),) = track_rows("toy_track", MACHINE)
     assert name == "Track toy_track"
     assert finding.splitlines() == [
         "ready",
@@ -60,10 +60,10 @@ def test_a_track_that_misses_something_and_one_that_is_broken_are_shown(
         (tmp_path / name).mkdir()
         (tmp_path / name / "track.py").write_text(text)
     machine = MACHINE.model_copy(update={"gpus": ()})
-    assert track_row("lacking", machine)[1] == "missing: levels; Java\nclass cpu: this machine"
+    assert track_rows("lacking", machine)[-1][1] == "missing: levels; Java\nclass cpu: this machine"
     one_core = machine.model_copy(update={"available_cores": 1})
-    assert "class cpu: cores available: 1, wanted: exactly 2" in track_row("lacking", one_core)[1]
-    assert track_row("broken", machine)[1] == "cannot be loaded: division by zero"
+    assert "class cpu: cores available: 1, wanted: exactly 2" in track_rows("lacking", one_core)[-1][1]
+    assert track_rows("broken", machine)[-1][1] == "cannot be loaded: division by zero"
 
 
 def test_the_command_shows_every_track_and_no_key() -> None:

@@ -198,3 +198,12 @@ def test_no_other_level_is_a_test_level(boxoban_folder: Path) -> None:
         pinned = boxoban.COPIES_OF_TEST_LEVELS.get(name)
         assert copies == ([] if pinned is None else [pinned]), name
         assert len(boxoban.without_copies(name, whole)) == len(whole) - len(copies)
+
+
+def test_describes_where_levels_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "unfiltered/test").mkdir(parents=True)
+    (tmp_path / "unfiltered/test/000.txt").touch()
+    monkeypatch.setenv("BOXOBAN_LEVELS", str(tmp_path))
+    assert describe_levels() == f"1 of 115 pinned files in BOXOBAN_LEVELS={tmp_path}"
+    monkeypatch.delenv("BOXOBAN_LEVELS")
+    assert "downloaded when needed" in describe_levels()
