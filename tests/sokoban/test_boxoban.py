@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 from sokoban import boxoban
-from sokoban.boxoban import LevelsUnavailable, WrongChecksum, pinned_files, read_split
+from sokoban.boxoban import (
+    LevelsUnavailable,
+    WrongChecksum,
+    describe_levels,
+    pinned_files,
+    read_split,
+)
 from sokoban.generator import PRACTICE
 from sokoban.levels import BOXOBAN, read_levels
 from sokoban.symmetry import canonical_keys, images
