@@ -74,7 +74,7 @@ class Recipe:
     """Decay of the generalised advantage estimate."""
     symmetries: bool = True
     """Play the eight images of every level."""
-    attempts: int = 1
+    attempts: int = 2
     """A level that a board fails is played again until it has been tried so often."""
     compiled: bool = True
     """Compile the network with what comes before and after it, where a compiler is at hand."""
@@ -103,9 +103,7 @@ class Recipe:
 
 
 RECIPES = {
-    "1xH100": Recipe(
-        processes=1, pushes=100_000_000, boards=8192, horizon=32, minibatch=8192, channels=64, blocks=4
-    ),
+    "1xH100": Recipe(processes=1, pushes=60_000_000, boards=4096, minibatch=4096, channels=64, blocks=3),
     "cpu": Recipe(),
 }
 
