@@ -20,6 +20,7 @@ from sokoban.rules import (
     PUSH_ACTIONS,
     STEP_LIMIT,
     Boards,
+    Outcome,
     Rewards,
     SokobanBatch,
     find_walks,
@@ -100,6 +101,7 @@ def check_moves(drawn: Sequence[Level], moves: Sequence[Sequence[int]], limit: i
         for index, (game, direction) in enumerate(zip(games, actions, strict=True)):
             reward, solved, failed = play_plainly(game, [direction], limit)
             assert_same(outcome.after, index, game)
+            assert outcome.moves[index].item() == 1
             assert outcome.reward[index].item() == pytest.approx(reward, abs=1e-5)
             assert (outcome.solved[index].item(), outcome.failed[index].item()) == (solved, failed)
             assert outcome.done[index].item() == (solved or failed)
@@ -130,7 +132,7 @@ def check_pushes(drawn: Sequence[Level], chance: random.Random, limit: int, step
         ]
         outcome = batch.push(torch.tensor(actions), walks)
         for index, (game, action) in enumerate(zip(games, actions, strict=True)):
-            reward, failed = -0.1, not legal[index]
+            reward, failed, before = -0.1, not legal[index], game.moves
             if action in legal[index]:
                 box, direction = (action % 64 // 8 + 1, action % 8 + 1), action // 64
                 path = walk(game.level, game.boxes, game.player, neighbour(box, OPPOSITE[direction]))
@@ -147,6 +149,7 @@ def check_pushes(drawn: Sequence[Level], chance: random.Random, limit: int, step
             solved = game.solved
             failed = (failed or game.moves >= limit) and not solved
             assert_same(outcome.after, index, game)
+            assert outcome.moves[index].item() == game.moves - before
             assert outcome.reward[index].item() == pytest.approx(reward, abs=1e-4)
             assert (outcome.solved[index].item(), outcome.failed[index].item()) == (solved, failed)
             if solved or failed:
@@ -324,6 +327,25 @@ def test_a_batch_needs_boards_and_levels() -> None:
         SokobanBatch(table_of([]), 3, generator=None)
 
 
+def test_a_failed_level_is_tried_again() -> None:
+    """With three attempts, a board that only bumps into a wall leaves its level at the third failure."""
+    (level,) = parse_levels("#####\n#@$.#\n#####")
+    batch = SokobanBatch(table_of([level] * 3), 1, generator=None, attempts=3, step_limit=2)
+    seen = []
+    for _ in range(12):
+        seen.append((batch.level_index.item(), batch.attempt.item()))
+        batch.move(torch.tensor([LEFT]))
+    assert seen[::2] == [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)]
+
+
+def test_a_solved_level_is_left_at_once() -> None:
+    (level,) = parse_levels("#####\n#@$.#\n#####")
+    batch = SokobanBatch(table_of([level] * 3), 1, generator=None, attempts=3)
+    outcome = batch.move(torch.tensor([RIGHT]))
+    assert outcome.solved.item() and outcome.moves.item() == 1
+    assert (batch.level_index.item(), batch.attempt.item()) == (1, 1)
+
+
 def push_once(level: Level, action: int, limit: int) -> tuple[SokobanBatch, float, bool, bool, Boards]:
     """A fresh batch of one board, and what one push action does to it."""
     batch = batch_of([level], step_limit=limit)
@@ -421,21 +443,28 @@ def test_cuda_agrees_with_the_cpu_at_every_step(kind: str) -> None:
     table, boards, generator = random_table(700), 512, torch.Generator().manual_seed(7)
     batches = [
         SokobanBatch(
-            table, boards, generator=torch.Generator().manual_seed(0), device=device, symmetries=True
+            table,
+            boards,
+            generator=torch.Generator().manual_seed(0),
+            device=device,
+            symmetries=True,
+            attempts=2,
         )
         for device in ("cpu", "cuda")
     ]
 
+    def state(batch: SokobanBatch, outcome: Outcome) -> tuple[Tensor, ...]:
+        reward, *others, after = outcome
+        return reward, *others, *after, *batch.boards, batch.moves, batch.attempt, batch.level_index
+
     def move(batch: SokobanBatch, actions: Tensor) -> tuple[Tensor, ...]:
-        reward, solved, failed, after = batch.move(actions)
-        return reward, solved, failed, *after, *batch.boards, batch.moves, batch.level_index
+        return state(batch, batch.move(actions))
 
     def push(batch: SokobanBatch, actions: Tensor) -> tuple[Tensor, ...]:
         walks = batch.walks()
         legal = batch.legal_pushes(walks)
-        reward, solved, failed, after = batch.push(actions, walks)
-        state = reward, solved, failed, *after, *batch.boards, batch.moves, batch.level_index
-        return (*state, walks.reach, *walks.distance, legal)
+        outcome = batch.push(actions, walks)
+        return (*state(batch, outcome), walks.reach, *walks.distance, legal)
 
     on_cpu = push if kind == "push" else move
     on_cuda = torch.compile(move) if kind == "compiled move" else on_cpu
@@ -452,22 +481,3 @@ def test_cuda_agrees_with_the_cpu_at_every_step(kind: str) -> None:
             assert torch.equal(left, right.cpu())
         ended += int(expected[1].sum() + expected[2].sum())
     assert ended > boards
-
-
-def test_a_failed_level_is_tried_again() -> None:
-    """With three attempts, a board that only bumps into a wall leaves its level at the third failure."""
-    (level,) = parse_levels("#####\n#@$.#\n#####")
-    batch = SokobanBatch(table_of([level] * 3), 1, generator=None, attempts=3, step_limit=2)
-    seen = []
-    for _ in range(12):
-        seen.append((batch.level_index.item(), batch.attempt.item()))
-        batch.move(torch.tensor([LEFT]))
-    assert seen[::2] == [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)]
-
-
-def test_a_solved_level_is_left_at_once() -> None:
-    (level,) = parse_levels("#####\n#@$.#\n#####")
-    batch = SokobanBatch(table_of([level] * 3), 1, generator=None, attempts=3)
-    outcome = batch.move(torch.tensor([RIGHT]))
-    assert outcome.solved.item() and outcome.moves.item() == 1
-    assert (batch.level_index.item(), batch.attempt.item()) == (1, 1)
