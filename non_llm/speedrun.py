@@ -54,7 +54,7 @@ class Recipe:
     """One a core, each with one thread; 1 on a GPU."""
     level_files: int = 100
     """How many files of 1,000 levels of unfiltered/train to play."""
-    pushes: int = 5_000_000
+    pushes: int = 8_000_000
     """How many actions to learn from."""
     boards: int = 512
     """How many boards are in play at once."""
@@ -74,8 +74,6 @@ class Recipe:
     """Decay of the generalised advantage estimate."""
     symmetries: bool = True
     """Play the eight images of every level."""
-    attempts: int = 2
-    """A level that a board fails is played again until it has been tried so often."""
     compiled: bool = True
     """Compile the network with what comes before and after it, where a compiler is at hand."""
     move_reward: float = 0.0
@@ -431,7 +429,6 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
         generator=torch.Generator().manual_seed(own),
         device=device,
         symmetries=recipe.symmetries,
-        attempts=recipe.attempts,
         rewards=Rewards(recipe.move_reward, recipe.box_reward, -recipe.box_reward, recipe.solved_reward),
     )
     player = Player(network, batch, recipe, own, tools)

@@ -156,6 +156,7 @@ TRACK = Track(
         "harness/eligibility.py",
         "harness/files.py",
         "harness/intervals.py",
+        "harness/launch.py",
         "harness/log.py",
         "harness/machine.py",
         "harness/manifest.py",

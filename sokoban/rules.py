@@ -171,13 +171,11 @@ class SokobanBatch:
 
     The levels (and with `symmetries` their eight images) are shuffled once by `generator`; board b plays
     entries b, b + B, b + 2B, ... of that order and starts over at its end, so that no level is drawn twice
-    before the others had their turn. With `generator=None` boards start on the levels in order. A board that
-    fails a level starts on it again until it has made `attempts` on it.
+    before the others had their turn. With `generator=None` boards start on the levels in order.
 
     Attributes:
         boards: the current `Boards`.
         moves: (B,) int64, primitive moves made in the episode.
-        attempt: (B,) int64, which try at its level a board is in, from 1.
         level_index: (B,) int64, the row of the (shuffled) level table in play.
     """
 
@@ -189,7 +187,6 @@ class SokobanBatch:
         generator: torch.Generator | None,
         device: torch.device | str = "cpu",
         symmetries: bool = False,
-        attempts: int = 1,
         rewards: Rewards = Rewards(),  # noqa: B008  (immutable)
         step_limit: int = STEP_LIMIT,
     ) -> None:
@@ -202,10 +199,9 @@ class SokobanBatch:
         if generator is not None:
             table = table[torch.randperm(len(table), generator=generator)]
         self.table = table.to(device)  # (levels, 4)
-        self.batch, self.attempts, self.rewards, self.step_limit = batch, attempts, rewards, step_limit
+        self.batch, self.rewards, self.step_limit = batch, rewards, step_limit
         self.level_index = torch.arange(batch, device=device) % len(table)
         self.moves = torch.zeros(batch, dtype=torch.int64, device=device)
-        self.attempt = torch.ones_like(self.moves)
         self.boards = Boards(*self.table[self.level_index].unbind(1))
         self._left = torch.tensor(_LEFT, device=device)
         self._right = torch.tensor(_RIGHT, device=device)
@@ -256,12 +252,10 @@ class SokobanBatch:
         """(B, 4) words of the pushes that are legal, see `legal_pushes`."""
         return legal_pushes(self.boards.floor, self.boards.boxes, walks.reach)
 
-    def restart(self, which: Tensor, again: Tensor | None = None) -> None:
-        """Start the boards of `which` (B,) bool on their next level, or on the same where `again` is set."""
-        onward = which if again is None else which & ~again
+    def restart(self, which: Tensor) -> None:
+        """Start the boards of `which` (B,) bool on their next level."""
         following = (self.level_index + self.batch) % len(self.table)
-        self.level_index = torch.where(onward, following, self.level_index)
-        self.attempt = torch.where(onward, 1, self.attempt + which.long())
+        self.level_index = torch.where(which, following, self.level_index)
         fresh = self.table.index_select(0, self.level_index).unbind(1)
         self.boards = Boards(
             *[torch.where(which, new, old) for new, old in zip(fresh, self.boards, strict=True)]
@@ -286,5 +280,5 @@ class SokobanBatch:
             + self.rewards.solved * solved
         ).float()
         after = self.boards
-        self.restart(solved | failed, again=failed & (self.attempt < self.attempts))
+        self.restart(solved | failed)
         return Outcome(reward, solved, failed, spent, after)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sokoban.boxoban import LevelTable, table_of
 from sokoban.levels import Cell, Level, parse_levels, read_levels
-from sokoban.reference import LEFT, LETTERS, RIGHT, Game, neighbour, walk
+from sokoban.reference import LETTERS, Game, neighbour, walk
 from sokoban.rules import (
     OPPOSITE,
     PUSH_ACTIONS,
@@ -327,25 +327,6 @@ def test_a_batch_needs_boards_and_levels() -> None:
         SokobanBatch(table_of([]), 3, generator=None)
 
 
-def test_a_failed_level_is_tried_again() -> None:
-    """With three attempts, a board that only bumps into a wall leaves its level at the third failure."""
-    (level,) = parse_levels("#####\n#@$.#\n#####")
-    batch = SokobanBatch(table_of([level] * 3), 1, generator=None, attempts=3, step_limit=2)
-    seen = []
-    for _ in range(12):
-        seen.append((batch.level_index.item(), batch.attempt.item()))
-        batch.move(torch.tensor([LEFT]))
-    assert seen[::2] == [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)]
-
-
-def test_a_solved_level_is_left_at_once() -> None:
-    (level,) = parse_levels("#####\n#@$.#\n#####")
-    batch = SokobanBatch(table_of([level] * 3), 1, generator=None, attempts=3)
-    outcome = batch.move(torch.tensor([RIGHT]))
-    assert outcome.solved.item() and outcome.moves.item() == 1
-    assert (batch.level_index.item(), batch.attempt.item()) == (1, 1)
-
-
 def push_once(level: Level, action: int, limit: int) -> tuple[SokobanBatch, float, bool, bool, Boards]:
     """A fresh batch of one board, and what one push action does to it."""
     batch = batch_of([level], step_limit=limit)
@@ -448,14 +429,13 @@ def test_cuda_agrees_with_the_cpu_at_every_step(kind: str) -> None:
             generator=torch.Generator().manual_seed(0),
             device=device,
             symmetries=True,
-            attempts=2,
         )
         for device in ("cpu", "cuda")
     ]
 
     def state(batch: SokobanBatch, outcome: Outcome) -> tuple[Tensor, ...]:
         reward, *others, after = outcome
-        return reward, *others, *after, *batch.boards, batch.moves, batch.attempt, batch.level_index
+        return reward, *others, *after, *batch.boards, batch.moves, batch.level_index
 
     def move(batch: SokobanBatch, actions: Tensor) -> tuple[Tensor, ...]:
         return state(batch, batch.move(actions))
