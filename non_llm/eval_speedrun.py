@@ -91,6 +91,7 @@ def play(policy: Policy, levels: LevelTable, device: torch.device) -> list[str]:
             playing &= ~outcome.done
             bar.update()
             if not playing.any():
+                bar.total = bar.n  # fewer actions than moves were needed
                 break
     unroll = unroll_pushes if policy.acts_by_pushing else unroll_moves
     return [unroll(levels.level(index), chosen) for index, chosen in enumerate(actions)]
