@@ -60,7 +60,7 @@ class Recipe:
     """How many boards are in play at once."""
     horizon: int = 32
     """Actions on each board between updates."""
-    minibatch: int = 512
+    minibatch: int = 1024
     """Samples a gradient step."""
     kept: float = 0.5
     """The fraction of samples, those with the largest absolute advantages, that the update learns from."""
@@ -90,7 +90,7 @@ class Recipe:
     """Weight of the squared value error in the loss."""
     muon_rate: float = 0.02
     """Learning rate of the 3x3 kernels between the layers, at the start."""
-    adam_rate: float = 3e-3
+    adam_rate: float = 2e-3
     """Learning rate of all other parameters, at the start."""
     final_rate: float = 0.05
     """Both rates fall linearly to this fraction of themselves."""
@@ -101,7 +101,7 @@ class Recipe:
 
 
 RECIPES = {
-    "1xH100": Recipe(processes=1, pushes=60_000_000, boards=4096, minibatch=4096, channels=64, blocks=3),
+    "1xH100": Recipe(processes=1, pushes=60_000_000, boards=4096, minibatch=8192, channels=64, blocks=3),
     "cpu": Recipe(),
 }
 
