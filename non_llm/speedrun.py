@@ -30,7 +30,7 @@ import torch.nn.functional as F
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from harness.errors import run_command
+from harness.errors import Problem, run_command
 from harness.launch import launch
 from harness.run import Run
 from harness.silent import SilentRun
@@ -94,6 +94,15 @@ class Recipe:
     """Learning rate of all other parameters, at the start."""
     final_rate: float = 0.05
     """Both rates fall linearly to this fraction of themselves."""
+
+    def __post_init__(self) -> None:
+        kept = int(self.kept * self.boards * self.horizon)
+        if self.boards % self.processes or self.minibatch % self.processes:
+            raise Problem(f"{self.processes} processes cannot share {self.boards} boards and minibatches")
+        if not 0 < self.minibatch <= kept or self.pushes < self.boards * self.horizon:
+            raise Problem(
+                f"one update has {kept} samples to learn from: too few, or too many, for this recipe"
+            )
 
     def smoke(self) -> "Recipe":
         """A few updates, to see the whole way work."""
