@@ -54,7 +54,7 @@ class Recipe:
     """One a core, each with one thread; 1 on a GPU."""
     level_files: int = 100
     """How many files of 1,000 levels of unfiltered/train to play."""
-    pushes: int = 8_000_000
+    pushes: int = 7_000_000
     """How many actions to learn from."""
     boards: int = 512
     """How many boards are in play at once."""
