@@ -7,11 +7,12 @@ A speedrun.py ends with
 """
 
 import dataclasses
+import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import tyro
 
@@ -66,6 +67,7 @@ def launch(
         seed_source = f"derived from {verifies}"
     if note := track.prepare():
         print(note, flush=True)
+    signal.signal(signal.SIGTERM, _terminate)
     started = time.monotonic()
     with Run.create(
         track,
@@ -120,6 +122,11 @@ def next_command(track: Track, run: Run, score: Score, verifies: Path | None) ->
     if verifies is not None:
         return f"Next: RUN={run.path} VERIFY_OF={verifies} ./assemble_record.sh"
     return f"Next: RUN={run.path} DEST=name-of-your-idea ./assemble_record.sh"
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    """End like Ctrl-C does, so that the log says that the run was interrupted."""
+    raise SystemExit("terminated")
 
 
 def _parse(track: Track, pinned: Any) -> tuple[Options, Any]:

@@ -1,12 +1,16 @@
 """A progress bar for people, and a line now and then for files."""
 
 import sys
+import threading
 import time
 from typing import Any
 
 from tqdm import tqdm
 
 _SECONDS_BETWEEN_LINES = 30.0
+
+# One process draws; tqdm's own lock is a semaphore of the system, which a killed run would leave behind.
+tqdm.set_lock(threading.RLock())
 
 
 def progress_bar(total: int, unit: str) -> "tqdm[Any]":

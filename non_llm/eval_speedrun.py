@@ -52,9 +52,10 @@ class Policy(Protocol):
 def evaluate(run: Run) -> Score:
     """Play held-out levels, write the evidence, log the score that its replay gives, end the run.
 
-    The test levels are for the pinned recipe; a run whose flags change it, an experiment, plays VALID.
+    The test levels are for the pinned recipe; an experiment, whose flags change it, plays VALID.
     """
-    name = PRACTICE if not official_levels() else VALID if run.manifest.flags else TEST
+    experiment = run.manifest.flags or run.manifest.smoke
+    name = PRACTICE if not official_levels() else VALID if experiment else TEST
     print(f"Evaluation on {name}", flush=True)
     levels, digest = held_out(name)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -133,7 +134,10 @@ def _snapshot(path: Path) -> ModuleType:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Play the held-out levels with the checkpoint of a run.")
+    parser = argparse.ArgumentParser(
+        prog="python -m non_llm.eval_speedrun",
+        description="Play the held-out levels with the checkpoint of a run.",
+    )
     parser.add_argument("run", type=Path, help="run folder, outputs/<run>")
     arguments = parser.parse_args()
     with Run.open(arguments.run) as run:

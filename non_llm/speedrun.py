@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+import torch._dynamo
+import torch._inductor.exc
 import torch.distributed as dist
 import torch.nn.functional as F
 from safetensors.torch import load, save
@@ -55,7 +57,7 @@ class Recipe:
     level_files: int = 100
     """How many files of 1,000 levels of unfiltered/train to play."""
     pushes: int = 7_000_000
-    """How many actions to learn from."""
+    """How many actions to learn from, in whole updates."""
     boards: int = 512
     """How many boards are in play at once."""
     horizon: int = 32
@@ -106,7 +108,7 @@ class Recipe:
 
     def smoke(self) -> "Recipe":
         """A few updates, to see the whole way work."""
-        return replace(self, pushes=16_384, boards=128, minibatch=128, level_files=1)
+        return replace(self, pushes=16_384, boards=128, minibatch=128, level_files=1, compiled=False)
 
 
 RECIPES = {
@@ -459,6 +461,9 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
     run.save_checkpoint(save(network.state_dict()))
 
 
+COMPILER_ERRORS = (torch._dynamo.exc.TorchDynamoException, torch._inductor.exc.InductorError)
+
+
 def rehearse(network: Network, recipe: Recipe, device: torch.device) -> Tools:
     """Compile on a made-up level and return what to call: the plain functions where that fails."""
     level = table_of(parse_levels("#####\n#@$.#\n#####"))
@@ -472,8 +477,8 @@ def rehearse(network: Network, recipe: Recipe, device: torch.device) -> Tools:
         batch = SokobanBatch(level, recipe.boards // recipe.processes, generator=None, device=device)
         try:
             samples, _ = Player(network, batch, recipe, 0, tools).play()
-            Learner(network, replace(recipe, kept=0.25), 0, tools).learn(samples, 0, 1)
-        except Exception as error:  # no C++ compiler, no Python headers, ...
+            Learner(network, recipe, 0, tools).learn(samples, 0, 1)
+        except COMPILER_ERRORS as error:  # no C++ compiler, no Python headers, ...
             if tools is PLAIN:
                 raise
             print(f"torch.compile does not work here, so this run is slower: {error}", file=sys.stderr)

@@ -39,19 +39,24 @@ GENERATED_FILE = 1000  # levels that stand in for one official file
 
 
 def official_levels() -> bool:
-    """Whether the official levels can be had here. Raises WrongChecksum where they are here and damaged."""
+    """Whether the official levels can be had here; raises as `prepare` does."""
     return not prepare()
 
 
 @cache
 def prepare() -> str:
-    """Download the official levels if they are not here; says so plainly where they cannot be had."""
+    """Download the official levels if they are not here; says so plainly where they cannot be had.
+
+    Raises:
+        LevelsUnavailable: the folder that BOXOBAN_LEVELS names lacks some.
+        WrongChecksum: some are here and damaged.
+    """
     try:
         for split in (TEST, VALID, TRAIN):
             read_split(split)
-    except WrongChecksum:
-        raise
     except LevelsUnavailable as error:
+        if isinstance(error, WrongChecksum) or os.environ.get(FOLDER_VARIABLE):
+            raise
         return f"No official levels: {error}\nGenerated levels stand in for them: this run ranks nowhere."
     return ""
 
