@@ -51,7 +51,8 @@ def main() -> int:
     """List the versions that records name and nobody accepted, or accept them."""
     parser = argparse.ArgumentParser(
         prog="python -m harness.accepted",
-        description="Which earlier versions of fixed files records may name.",
+        description="List earlier versions of fixed files that records name and nobody accepted (exit 1), or "
+        "accept them.",
     )
     parser.add_argument("--add", action="store_true", help="accept what the standing records name")
     add = parser.parse_args().add
@@ -62,6 +63,8 @@ def main() -> int:
     if add and missing:
         lines = sorted(f"{digest}  {name}\n" for name, digest in accepted | missing)
         write_atomic(ROOT / LEDGER, "".join(lines))
+    if not missing:
+        print("The records name no version of a fixed file that is not accepted.")
     return 1 if missing and not add else 0
 
 

@@ -155,6 +155,8 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     different = refresh(root, write=not check)
     for path in different:
         print(f"{path.relative_to(root)}: {'differs from the records' if check else 'written'}")
+    if not different:
+        print("Boards and figures agree with the records.")
     if check and different:
         print("Remedy: run python -m harness.boards and commit what it writes.")
     return 1 if check and different else 0

@@ -1,10 +1,11 @@
 """What this machine can run: `python -m harness.doctor`."""
 
+import argparse
 import os
 import shutil
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from harness.errors import run_command
 from harness.machine import Machine, inspect, misfits
@@ -47,8 +48,11 @@ def track_rows(name: str, machine: Machine) -> list[tuple[str, str]]:
 
 def main() -> int:
     """Print the table."""
+    argparse.ArgumentParser(
+        prog="python -m harness.doctor", description="What this machine can run, and what is missing."
+    ).parse_args()
     machine = inspect()
-    table = Table("", "Found", title="Doctor", show_lines=False)
+    table = Table("", Column("Found", overflow="fold"), title="Doctor")
     rows = [row for name in available_tracks() for row in track_rows(name, machine)]
     for row in [*machine_rows(machine), *rows]:
         table.add_row(*row)

@@ -58,7 +58,10 @@ def _named_levels(name: str, files: int | None) -> LevelTable:
         return practice_levels()
     if name == "generated":
         return generate(GENERATED_LEVELS, GENERATED_SEED)
-    return read_split(name, files)
+    try:
+        return read_split(name, files)
+    except ValueError as error:
+        raise ValueError(f"{error}; or give 'practice', 'generated' or a LevelTable") from None
 
 
 class BoxobanEnv(gymnasium.Env[Observations, np.int64]):

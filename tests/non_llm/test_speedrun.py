@@ -14,6 +14,7 @@ import torch.multiprocessing
 from torch import nn
 
 from harness.eligibility import eligibility
+from harness.errors import Problem
 from harness.log import read_log
 from harness.manifest import read_manifest
 from harness.track import ROOT
@@ -32,6 +33,7 @@ from non_llm.speedrun import (
     group,
     load_policy,
     ppo_loss,
+    rehearse,
     save,
 )
 from sokoban.generator import practice_levels
@@ -210,11 +212,18 @@ def test_processes_share_the_mean_of_their_gradients(tmp_path: Path) -> None:
     assert found == [[1.5, 4.5, 5.0]] * 2
 
 
+def offline(folder: Path) -> dict[str, str]:
+    """An environment in which no official level can be had: no folder, an empty cache, no network."""
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    here = {name: value for name, value in os.environ.items() if name != "BOXOBAN_LEVELS"}
+    return {**here, **nowhere, "XDG_CACHE_HOME": str(folder), "PYTHONPATH": str(ROOT)}
+
+
 @pytest.fixture(scope="module")
 def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     """`python -m non_llm.speedrun --smoke` where no official level can be had: the run folder, the output."""
     folder = tmp_path_factory.mktemp("smoke")
-    environment = {**os.environ, "BOXOBAN_LEVELS": str(folder / "nothing"), "PYTHONPATH": str(ROOT)}
+    environment = offline(folder)
     done = subprocess.run(
         [sys.executable, "-m", "non_llm.speedrun", "--smoke"],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=900,
@@ -236,13 +245,47 @@ def test_smoke_goes_the_whole_way_on_generated_levels(smoke_run: tuple[Path, str
     assert header["levels"] == "practice"
 
 
-def test_evaluating_again_gives_the_same_evidence(smoke_run: tuple[Path, str]) -> None:
+def test_evaluating_again_gives_the_same_evidence(smoke_run: tuple[Path, str], tmp_path: Path) -> None:
     run, _ = smoke_run
     before = (run / "evidence.jsonl").read_bytes()
+    command = [sys.executable, "-m", "non_llm.eval_speedrun", str(run)]
     done = subprocess.run(
-        [sys.executable, "-m", "non_llm.eval_speedrun", str(run)],
-        cwd=ROOT, env={**os.environ, "BOXOBAN_LEVELS": "/none"}, capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+        command, cwd=ROOT, env=offline(tmp_path), capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     assert (run / "evidence.jsonl").read_bytes() == before
     assert read_log(run / "log.jsonl").status == "complete"
+
+
+def test_a_wrong_levels_folder_stops_before_the_run(tmp_path: Path) -> None:
+    environment = {**offline(tmp_path), "BOXOBAN_LEVELS": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "non_llm.speedrun", "--smoke"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "Remedy" in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_recipes_that_do_not_fit_are_refused() -> None:
+    for wrong in ({"boards": 7}, {"pushes": 1}, {"minibatch": 0}, {"kept": 0.01}):
+        with pytest.raises(Problem):
+            replace(Recipe(), **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # of the compiler itself
+def test_compiled_functions_agree_with_plain_ones(network: Network) -> None:
+    recipe = replace(TINY, boards=32, minibatch=64)
+    tools = rehearse(Network(8, 1), recipe, CPU)
+    assert tools is not PLAIN
+    samples, _ = player(network, recipe).play()
+    uniform = torch.rand(32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        _, expected, values = choose(network, samples.words[:32], uniform)
+        _, found, found_values = tools.choose(network, samples.words[:32], uniform)
+    assert (expected - found).abs().median() < 0.02
+    torch.testing.assert_close(found_values, values, atol=0.05, rtol=0.05)
+    few = samples.take(torch.arange(64))
+    loss, plain = tools.ppo_loss(network, few, recipe), ppo_loss(network, few, recipe)
+    torch.testing.assert_close(loss, plain, atol=0.02, rtol=0.02)
