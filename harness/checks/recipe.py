@@ -113,8 +113,8 @@ def _defaults(recipe: ast.ClassDef) -> dict[str, Setting | None]:
                 fields[name] = None if value is None else Setting(_literal(value, name), node.lineno)
             case ast.Expr(value=ast.Constant()):
                 pass  # a docstring
-            case ast.FunctionDef(name=name) if not name.startswith("__"):
-                pass
+            case ast.FunctionDef(name=name) if not name.startswith("__") or name == "__post_init__":
+                pass  # what __post_init__ may change shows where source and manifest are compared
             case _:
                 raise _fault(node, "Recipe may hold fields, docstrings and plain methods only")
     return fields
