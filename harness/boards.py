@@ -54,13 +54,15 @@ def read_records(root: Path = ROOT) -> list[Entry]:
 
 
 def board(entries: Iterable[Entry], root: Path = ROOT) -> str:
-    """A Markdown table of records: verified ones first, then pending ones, the fastest on top."""
+    """A Markdown table of records and the first one's curve: verified ones first, the fastest on top."""
     ordered = sorted(entries, key=lambda entry: (entry.record.verification is None, entry.record.time_s))
     if not ordered:
         return "No record yet."
     lines = [_COLUMNS, tuple("---:" if column in _RIGHT else "---" for column in _COLUMNS)]
     lines += [_row(entry, root) for entry in ordered]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    best = ordered[0].folder.relative_to(root).as_posix()
+    return f"{table}\n\n![the training curve of {ordered[0].record.name}]({best}/{CURVE})"
 
 
 def with_boards(document: str, entries: Sequence[Entry], root: Path = ROOT) -> str:

@@ -54,7 +54,8 @@ def test_a_row_tells_the_record() -> None:
 
 def test_the_fastest_verified_record_stands_on_top_and_pending_ones_below() -> None:
     entries = [entry(1, 500.0), entry(2, 100.0, None), entry(3, 300.0), entry(4, 50.0, None), entry(5, 400.0)]
-    rows = board(entries, ROOT).split("\n")[2:]
+    *rows, blank, curve = board(entries, ROOT).split("\n")[2:]
+    assert blank == "" and curve.endswith("_03_idea-3/training_curve.svg)")
     assert [row.split(" ")[1] for row in rows] == ["3", "5", "1", "4", "2"]
     assert [" pending " in row for row in rows] == [False, False, False, True, True]
 
