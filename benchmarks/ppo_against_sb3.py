@@ -197,10 +197,10 @@ class BoxobanForSB3(VecEnv):  # type: ignore[misc]
         return [getattr(self.envs, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        raise NotImplementedError("the boards share their attributes")
+        raise AttributeError(f"{attr_name}: the boards share their attributes")
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        raise NotImplementedError("the boards share their methods")
+        raise AttributeError(f"{method_name}: the boards share their methods")
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
         return [False] * len(list(self._get_indices(indices)))

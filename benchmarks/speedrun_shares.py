@@ -62,7 +62,7 @@ def measure(updates: int, compiled: bool) -> dict[str, float]:
         samples, _ = play()
         learn(samples, 0, 0)
     seconds = watch.seconds
-    seconds["noise and advantages"] = seconds.pop("play") - seconds["inference"] - seconds["environment"]
+    seconds["advantages"] = seconds.pop("play") - seconds["inference"] - seconds["environment"]
     return {name: 1e6 * value / (updates * boards * recipe.horizon) for name, value in seconds.items()}
 
 
@@ -76,7 +76,7 @@ def main() -> None:
     for heading in ("uncompiled", "", "compiled", ""):
         table.add_column(heading, justify="right")
     totals = [sum(column.values()) for column in columns]
-    for name in ("environment", "inference", "noise and advantages", "update"):
+    for name in ("environment", "inference", "advantages", "update"):
         cells = [
             text
             for column, total in zip(columns, totals, strict=True)

@@ -1,5 +1,6 @@
 """The one exception that users see, and the way a command line shows it."""
 
+import io
 import sys
 from collections.abc import Callable
 from os import PathLike, fspath
@@ -34,6 +35,9 @@ class Problem(Exception):
 
 def run_command(main: Callable[[], int | None], *expected: type[Exception]) -> NoReturn:
     """Exit with what `main` returns; a Problem, or an `expected` error, is printed bare and exits 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # whatever the terminal cannot show is escaped
+            stream.reconfigure(errors="backslashreplace")
     shown: tuple[type[Exception], ...] = (Problem, *expected)
     try:
         sys.exit(main())

@@ -128,10 +128,11 @@ def _parse(data: bytes, path: Path, line: int | None) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    unique = dict(pairs)
-    if len(unique) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"repeated key {next(key for key in keys if keys.count(key) > 1)!r}")
+    unique: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in unique:
+            raise ValueError(f"repeated key {key!r}")
+        unique[key] = value
     return unique
 
 

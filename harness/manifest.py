@@ -19,7 +19,7 @@ RunId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 _ENVIRONMENT = (
     "OMP_", "MKL_", "KMP_", "DNNL_", "ONEDNN_", "TORCH", "PYTORCH", "NCCL_", "CUDA_", "GOMP_", "OPENBLAS_",
-    "LD_PRELOAD", "MALLOC_",
+    "LD_PRELOAD", "LD_AUDIT", "MALLOC_", "PYTHONPATH", "NVIDIA_TF32", "CUBLAS_", "CUDNN_", "TRITON_", "ATEN_",
 )  # fmt: skip
 # What images for GPUs set to describe themselves, and what chooses devices without changing a result.
 _HARMLESS = ("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "NCCL_VERSION", "OPENBLAS_")

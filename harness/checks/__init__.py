@@ -25,6 +25,9 @@ _RUN: tuple[Rule[RunFiles], ...] = (
 _RUN_NAMES = {rule.name for rule in _RUN}
 
 
+LONGEST_REASON = 2000
+
+
 class _Step(NamedTuple):
     name: str
     needs: tuple[str, ...]
@@ -54,7 +57,8 @@ def _try(step: _Step, home: RecordFolder) -> Check:
 
 
 def _printable(text: str) -> str:
-    """The text with everything escaped that could move a terminal's cursor or turn its writing round."""
+    """The text, bounded, with all escaped that could move a terminal's cursor or turn its writing round."""
+    text = text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}... ({len(text):,} characters)"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -7,7 +7,7 @@ from harness.errors import Problem
 from harness.log import Event
 from harness.record import LOG, MANIFEST, RECORD, milliseconds, minutes
 
-CLOCK_TOLERANCE_S = 2.0
+CLOCK_TOLERANCE_S, TRAINING_TOLERANCE_S = 2.0, 0.5
 PAUSE_S, PAUSE_SHARE = 30.0, 0.2
 
 
@@ -49,6 +49,15 @@ def clocks(run: RunFiles) -> str:
                 line=event.line,
             )
         largest = max(largest, abs(drift))
+    start, stop = run.log.get("train_start"), run.log.get("train_stop")
+    drift = (stop.utc - start.utc).total_seconds() - run.log.time_s
+    if abs(drift) > TRAINING_TOLERANCE_S:
+        raise Problem(
+            f"from train_start to train_stop utc is {drift:+.3f} s off the monotonic clock, expected at most "
+            f"{TRAINING_TOLERANCE_S:g} s",
+            file=file,
+            line=stop.line,
+        )
     return f"within {largest:.3f} s of each other"
 
 
@@ -87,11 +96,15 @@ def time(run: RunFiles) -> str:
     return f"{seconds} s ({minutes(seconds)})"
 
 
-@rule("schema", "log_order")
+@rule("schema", "log_order", "manifest")
 def cpu_time(run: RunFiles) -> str:
-    """The record's CPU time is the log's, to the millisecond."""
-    seconds = run.entry.cpu_s
+    """The record's CPU time is the log's, to the millisecond, and no more than the cores can give."""
+    seconds, machine = run.entry.cpu_s, run.manifest.machine
     expect(run.field("cpu_s"), seconds, milliseconds(run.log.cpu_s), by=run.name(LOG), file=RECORD)
+    most = (machine.available_cores or machine.logical_cores) * (run.log.time_s + CLOCK_TOLERANCE_S)
+    if run.log.cpu_s > most:
+        reason = f"{run.log.cpu_s:.3f} CPU seconds were used, expected at most {most:.3f} on these cores"
+        raise Problem(reason, file=run.name(LOG), line=run.log.get("train_stop").line)
     return f"{seconds} s"
 
 

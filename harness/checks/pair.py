@@ -1,12 +1,13 @@
 """Rules about the two runs together: the second follows from the first, and neither is a copy of anything."""
 
+import json
 from pathlib import Path
 
 from harness.checks.base import Pending, RecordFolder, Rule, expect, rule
 from harness.checks.score import header_checkpoint
 from harness.eligibility import derived_seed
 from harness.errors import Problem
-from harness.files import read_bytes, sha256_bytes
+from harness.files import canonical_json, read_bytes, sha256_bytes
 from harness.record import LOG, MANIFEST, RECORD, worse
 
 _NEEDS = ("manifest", "verification/manifest")
@@ -46,9 +47,9 @@ def second_seed(home: RecordFolder) -> str:
 
 @rule(*_NEEDS)
 def same_recipe(home: RecordFolder) -> str:
-    """Both runs ran the same recipe from the same source."""
+    """Both runs ran the same recipe from the same source on the same data."""
     first, second = home.first.manifest, home.second.manifest
-    for name in ("recipe_name", "recipe_sha256", "source_sha256", "recipe"):
+    for name in ("recipe_name", "recipe_sha256", "source_sha256", "recipe", "data"):
         found, expected = getattr(second, name), getattr(first, name)
         expect(name, found, expected, by=MANIFEST, file=home.second.name(MANIFEST))
     return f"{first.recipe_name!r}, {first.recipe_sha256}"
@@ -58,6 +59,8 @@ def same_recipe(home: RecordFolder) -> str:
 def verifies(home: RecordFolder) -> str:
     """The second run was made to verify the first."""
     first = home.first.manifest.run_id
+    if home.second.manifest.run_id == first:
+        raise Problem(f"run_id is the first run's, {first}", file=home.second.name(MANIFEST))
     expect("verifies", home.second.manifest.verifies, first, by=MANIFEST, file=home.second.name(MANIFEST))
     return f"run {first}"
 
@@ -107,9 +110,14 @@ def published(home: RecordFolder) -> str:
 
 
 def _content(path: Path) -> str:
-    """Hash of a file, without its first line where that is no more than the header of evidence."""
+    """Hash of what a file says: without the header of evidence, and without blanks between JSON's parts."""
     content = read_bytes(path)
-    return sha256_bytes(content.partition(b"\n")[2] if header_checkpoint(content) else content)
+    content = content.partition(b"\n")[2] if header_checkpoint(content) else content
+    try:
+        lines = [canonical_json(json.loads(line)) for line in content.splitlines()]
+    except (ValueError, RecursionError):
+        return sha256_bytes(content)
+    return sha256_bytes("\n".join(lines).encode())
 
 
 def _numbers(score: object) -> str:

@@ -58,6 +58,9 @@ def recipe_in_source(run: RunFiles) -> str:
     return f"{len(written)} fields of {manifest.recipe_name!r} agree"
 
 
+LONGEST_SOURCE = 2**20
+
+
 def read_recipe(text: str, name: str) -> dict[str, Setting]:
     """The recipe called `name` as a source gives it, without running it: literals and defaults only.
 
@@ -67,6 +70,8 @@ def read_recipe(text: str, name: str) -> dict[str, Setting]:
     Raises:
         Problem: the source says it in another way; file and line say where.
     """
+    if len(text) > LONGEST_SOURCE:
+        raise Problem(f"has {len(text):,} characters, at most {LONGEST_SOURCE:,} are read", file=SOURCE)
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError) as error:

@@ -76,6 +76,15 @@ def change_source(f: Forged) -> None:
         f.manifest(source_sha256=sha256_file(f.path / "speedrun.py"))
 
 
+def first_again(forged: Forged) -> None:
+    """The second run under the first one's id."""
+    forged.part = ""
+    run_id = forged.read_manifest()["run_id"]
+    forged.part = "verification"
+    forged.manifest(run_id=run_id)
+    forged.event("run_start", run_id=run_id)
+
+
 def equal_seeds(f: Forged) -> None:
     f.part = "verification"
     f.reseed(1)
@@ -306,6 +315,7 @@ FORGERIES = [
     Forgery(
         "verifies another run", in_second(lambda f: f.manifest(verifies=OTHER_RUN)), ("verifies",), OTHER_RUN,
     ),
+    Forgery("second run is the first again", first_again, ("verifies",), "run_id is the first run's"),
     Forgery(
         "second of another recipe", in_second(lambda f: f.manifest(recipe_name="1xH100")),
         ("same_recipe", "verification/recipe_in_source"), "recipe_name is '1xH100', expected 'cpu'",

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from harness.checks import CHECKS
+from harness.log import read_log
 from toy_track.forging import Forged, Step, cut, failing, remove, then, write
 
 WRONG, OTHER_RUN = "0" * 64, "f" * 32
@@ -30,6 +31,12 @@ def fall_short(f: Forged) -> None:
     f.publish()
     if not f.part:
         f.follow_first()
+
+
+def cpu_seconds(forged: Forged) -> float:
+    """What the log of the run at hand says of CPU time."""
+    log = read_log(forged / "log.jsonl")
+    return round(log.cpu_s, 3)
 
 
 MISSING = ("folder_contents", "file_hashes")
@@ -95,10 +102,13 @@ FORGERIES = [
         "fixed file", lambda f: f.manifest(fixed_files={FIXED: WRONG}), ("fixed_files",), f"{FIXED} is 000",
     ),
     Forgery("fixed file left out", lambda f: f.manifest(fixed_files={}), ("fixed_files",), "is not listed"),
-    Forgery("no data", lambda f: f.manifest(data={}), ("data",), "names no file"),
-    Forgery("unknown data", lambda f: f.manifest(data={"test.txt": WRONG}), ("data",), "'test.txt'"),
+    Forgery("no data", lambda f: f.manifest(data={}), ("data", "same_recipe"), "names no file"),
     Forgery(
-        "other data", lambda f: f.manifest(data={"squares.txt": WRONG}), ("data",), "squares.txt is '000",
+        "unknown data", lambda f: f.manifest(data={"test.txt": WRONG}), ("data", "same_recipe"), "'test.txt'",
+    ),
+    Forgery(
+        "other data", lambda f: f.manifest(data={"squares.txt": WRONG}), ("data", "same_recipe"),
+        "squares.txt is '000",
     ),
     Forgery("start", lambda f: f.manifest(started_utc="2026-01-01T00:00:00Z"), ("start",), "2026-01-01"),
     Forgery(
@@ -174,6 +184,11 @@ FORGERIES = [
         "clock jump", then(lambda f: f.shift("train_stop", 10.0, "monotonic"), Forged.retime), ("clocks",),
         "log.jsonl:8: at train_stop utc is -10.0",
     ),
+    Forgery(
+        "a second cut out of training",
+        then(lambda f: f.shift("train_stop", 1.0, "monotonic"), Forged.retime), ("clocks",),
+        "from train_start to train_stop utc is -1.0",
+    ),
     Forgery("clock set back", lambda f: f.shift("step", -9.0, "utc"), ("clocks",), "log.jsonl:5: utc is"),
     Forgery(
         "time in the log", lambda f: f.shift("train_stop", 5.0, "monotonic", "utc"), ("time",),
@@ -192,6 +207,11 @@ FORGERIES = [
         ("warmup_bound",), "s after run_start, expected at most 10 s", first=("second_after_first",),
     ),
     Forgery("CPU time in the log", lambda f: f.event("train_stop", cpu_s=99.0), ("cpu_time",), "cpu_s is"),
+    Forgery(
+        "more CPU time than cores",
+        then(lambda f: f.event("train_stop", cpu_s=1e6), lambda f: f.own("cpu_s", cpu_seconds(f))),
+        ("cpu_time",), "expected at most",
+    ),
     Forgery(
         "log of another run", lambda f: f.event("run_start", run_id=OTHER_RUN), ("log_identity",), "run_id",
     ),
