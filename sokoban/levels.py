@@ -15,6 +15,7 @@ from pathlib import Path
 Cell = tuple[int, int]  # (row, column), 0-based, from the top left
 
 LONGEST_SIDE = 1000  # bounds the memory that a run length such as `99999999#` can ask for
+LONGEST_LINE = 100_000  # and this what a line of tabs or of many runs can
 TAB_STOP = 8
 
 
@@ -190,6 +191,8 @@ def _expand(line: str, dialect: Dialect, source: str, number: int) -> Iterator[s
     pieces = line.split("|") if dialect.run_length else [line]
     if len(pieces) > 1 and not pieces[-1]:
         pieces.pop()
+    if len(line) > LONGEST_LINE:
+        raise LevelError(f"a line of more than {LONGEST_LINE:,} characters", file=source, line=number)
     alphabet = _alphabet(dialect)
     for piece in pieces:
         row = piece.expandtabs(TAB_STOP) if " " in dialect.floors else re.sub("[ \t]", "", piece)

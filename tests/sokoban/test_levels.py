@@ -248,3 +248,9 @@ def test_official_file_is_reproduced(boxoban_folder: Path) -> None:
     read = read_levels(path, BOXOBAN, count=1000)
     assert [level.title for level in read] == [str(index) for index in range(1000)]
     assert format_levels(read, BOXOBAN) == path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("line", ["\t" * 200_000 + "#", "1000#|" * 50_000, "#" * 200_000])
+def test_a_line_that_would_take_much_memory_is_refused(line: str) -> None:
+    with pytest.raises(LevelError, match="more than 100,000 characters"):
+        parse_levels(line)
