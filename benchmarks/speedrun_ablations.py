@@ -26,6 +26,8 @@ ROWS: dict[str, list[str]] = {
     "Muon rate 0.04": ["--recipe.muon-rate", "0.04"],
     "Muon rate 0.01": ["--recipe.muon-rate", "0.01"],
     "not compiled": ["--recipe.no-compiled"],
+    "learns from a quarter": ["--recipe.kept", "0.25"],
+    "Adam rate 0.003, minibatches of 512": ["--recipe.adam-rate", "0.003", "--recipe.minibatch", "512"],
 }
 
 
