@@ -56,7 +56,7 @@ class Recipe:
     """One a core, each with one thread; 1 on a GPU."""
     level_files: int = 100
     """How many files of 1,000 levels of unfiltered/train to play."""
-    pushes: int = 7_000_000
+    pushes: int = 6_000_000
     """How many actions to learn from, in whole updates."""
     boards: int = 512
     """How many boards are in play at once."""
@@ -90,7 +90,7 @@ class Recipe:
     """Weight of the policy's entropy in the loss."""
     value_weight: float = 0.5
     """Weight of the squared value error in the loss."""
-    muon_rate: float = 0.02
+    muon_rate: float = 0.03
     """Learning rate of the 3x3 kernels between the layers, at the start."""
     adam_rate: float = 2e-3
     """Learning rate of all other parameters, at the start."""
