@@ -1,0 +1,1 @@
+"""Sokoban by RL fine-tuning of a language model."""

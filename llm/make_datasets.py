@@ -1,0 +1,341 @@
+"""Make the puzzles of the llm track: a function of the seeds below, the same bytes every time.
+
+    python -m llm.make_datasets             # write llm/datasets/*.jsonl; refuses what differs from the pins
+    python -m llm.make_datasets --check     # make all of them again and compare; writes nothing
+    python -m llm.make_datasets --report    # counts, difficulty, overlap, and how wide the eval interval is
+    python -m llm.make_datasets --pin       # write the files and new pinned hashes
+
+The sokoban_* boards come from reasoning-gym's generator, which only this program needs (Apache-2.0; the
+Sokoban part under reasoning_gym/games/contrib is MIT, Copyright 2023 Bruno Andrade). The tiny_* boards are
+drawn here. No board is a turned or mirrored image of another, within a split or across splits.
+"""
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count, product
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from harness.errors import Problem, run_command
+from harness.files import read_bytes, sha256_bytes, write_atomic
+from harness.intervals import bootstrap
+from harness.progress import progress_bar
+from llm.puzzles import DATASETS, HASHES, MOVES, NAMES, dataset_sha256, read_puzzles
+from sokoban.levels import REASONING_GYM, Cell, Level, format_level, parse_levels
+from sokoban.reference import Game
+
+GENERATOR = ("reasoning-gym", "0.1.25")
+SHORTEST, LONGEST = 4, 16  # moves of a solution that is kept from reasoning-gym
+TINY_LONGEST = 6
+TINY_EASY_SHARE = 50  # one tiny board in so many is solved by a single move
+
+Row = tuple[str, str]  # board, solution
+
+
+class Split(NamedTuple):
+    """How one file is made. Splits of a family are made in order; each leaves out the boards before it."""
+
+    name: str
+    rows: int
+    seed: int
+    """Of the generator. reasoning-gym makes board i of seed s from s + i, so its seeds lie far apart."""
+
+
+TINY = (
+    Split("tiny_eval", 1_000, 1),
+    Split("tiny_valid", 512, 2),
+    Split("tiny_train", 7_500, 3),
+)
+SOKOBAN = (
+    Split("sokoban_eval", 300, 100_000_000),
+    Split("sokoban_valid", 256, 200_000_000),
+    Split("sokoban_train", 6_000, 300_000_000),
+)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Which boards are the same
+
+
+def canonical_board(board: str) -> str:
+    """One text for a board, its turned and mirrored images, and all of these inside thicker walls."""
+    rows = tuple(board.split("\n"))
+    for _ in range(4):
+        while set(rows[1]) == {REASONING_GYM.wall}:  # then the first row bounds nothing
+            rows = rows[1:]
+        rows = _turned(rows)
+    images = []
+    for _ in range(4):
+        rows = _turned(rows)
+        images += ["\n".join(rows), "\n".join(rows[::-1])]
+    return min(images)
+
+
+def _turned(rows: tuple[str, ...]) -> tuple[str, ...]:
+    """A quarter turn clockwise."""
+    return tuple("".join(column) for column in zip(*rows[::-1], strict=True))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Tiny boards: one box on at most 4x4 cells, solved by breadth-first search
+
+
+def tiny_rows(split: Split, taken: set[str], bar: "tqdm[None]") -> list[Row]:
+    """Rows of a tiny split, in random order; the canonical boards join `taken`.
+
+    Solutions of 2 to 6 moves are equally frequent, up to one row, and those of one move are rare.
+    """
+    generator = Random(split.seed)
+    wanted = {1: split.rows // TINY_EASY_SHARE}
+    for length in range(2, TINY_LONGEST + 1):
+        wanted[length] = (split.rows - sum(wanted.values())) // (TINY_LONGEST + 1 - length)
+    rows: list[Row] = []
+    while len(rows) < split.rows:
+        level = random_level(generator)
+        solution = shortest_solution(level, TINY_LONGEST) if level else None
+        if level is None or solution is None or not wanted[len(solution)]:
+            continue
+        board = format_level(level, REASONING_GYM).strip()
+        key = canonical_board(board)
+        if key not in taken:
+            taken.add(key)
+            wanted[len(solution)] -= 1
+            rows.append((board, solution))
+            bar.update()
+    generator.shuffle(rows)  # or the frequent lengths would come first
+    return rows
+
+
+def random_level(generator: Random) -> Level | None:
+    """An unsolved board of 3 to 4 by 3 to 4 cells in a ring of wall, with one box; None for a useless draw.
+
+    Every cell becomes wall with one probability between 0 and 0.4, drawn for the board. Draws whose floor
+    falls apart are useless.
+    """
+    height, width = generator.randint(5, 6), generator.randint(5, 6)
+    density = 0.4 * generator.random()
+    board = set(product(range(height), range(width)))
+    inside = sorted(product(range(1, height - 1), range(1, width - 1)))
+    floor = [cell for cell in inside if generator.random() >= density]
+    if len(floor) < 3 or not _connected(floor):
+        return None
+    box, goal = generator.sample(floor, 2)
+    player = generator.choice([cell for cell in floor if cell != box])
+    walls = frozenset(board.difference(floor))
+    return Level(height, width, walls, frozenset({goal}), frozenset({box}), player)
+
+
+def _connected(floor: list[Cell]) -> bool:
+    reached, frontier = {floor[0]}, [floor[0]]
+    while frontier:
+        row, column = frontier.pop()
+        beside = {(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)}
+        fresh = beside.intersection(floor) - reached
+        reached |= fresh
+        frontier += fresh
+    return len(reached) == len(floor)
+
+
+def shortest_solution(level: Level, longest: int) -> str | None:
+    """The fewest moves that solve `level`, the first of them in the order U D L R; None if over `longest`."""
+    game = Game(level)
+    seen = {(level.player, level.boxes)}
+    frontier = [(level.player, level.boxes, "")]
+    for _ in range(longest):
+        positions, frontier = frontier, []
+        for player, boxes, moves in positions:
+            for direction, letter in enumerate(MOVES):
+                game.player, game.boxes = player, set(boxes)
+                game.move(direction)
+                if game.solved:
+                    return moves + letter
+                position = game.player, frozenset(game.boxes)
+                if position not in seen:
+                    seen.add(position)
+                    frontier.append((*position, moves + letter))
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Boards from reasoning-gym: two boxes, 6 to 7 wide and high, its walls included
+
+
+def sokoban_rows(split: Split, taken: set[str], bar: "tqdm[None]") -> list[Row]:
+    """Rows of a sokoban split, in the generator's order; the canonical boards join `taken`."""
+    rows: list[Row] = []
+    for board, moves in generated(split.seed):
+        solution = proven(board, moves)
+        if solution is None or not SHORTEST <= len(solution) <= LONGEST:
+            continue
+        key = canonical_board(board)
+        if key not in taken:
+            taken.add(key)
+            rows.append((board, solution))
+            bar.update()
+            if len(rows) == split.rows:
+                break
+    return rows
+
+
+def generated(seed: int) -> Iterator[Row]:
+    """Boards of reasoning-gym from `seed` on, without end, with the moves that its own search found."""
+    package, version = GENERATOR
+    try:
+        found = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        found = "none"
+    if found != version:
+        raise Problem(
+            f"{package} {version} is needed, found {found}", remedy=f"pip install {package}=={version}"
+        )
+    sides = {"min_w": 6, "max_w": 7, "min_h": 6, "max_h": 7}
+    boards = importlib.import_module("reasoning_gym").create_dataset(
+        "sokoban", seed=seed, size=1, min_boxes=2, max_boxes=2, **sides
+    )
+    for index in count():
+        item = boards[index]
+        lines = item["metadata"]["gamestr"].replace(" ", "").strip()
+        yield lines, item["answer"]
+
+
+def proven(board: str, moves: str) -> str | None:
+    """`moves` up to the one that solves the board under our rules; None if none does, or it starts solved."""
+    game = Game(parse_levels(board, REASONING_GYM, count=1)[0])
+    if game.solved:
+        return None
+    for index, letter in enumerate(moves):
+        game.move(MOVES.index(letter))
+        if game.solved:
+            return moves[: index + 1]
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Files
+
+
+def make(*families: tuple[tuple[Split, ...], Callable[..., list[Row]]]) -> dict[str, bytes]:
+    """Name -> content of the files of the families."""
+    total = sum(split.rows for splits, _ in families for split in splits)
+    files = {}
+    with progress_bar(total, "board") as bar:
+        for splits, make_rows in families:
+            taken: set[str] = set()
+            for split in splits:
+                bar.set_postfix_str(split.name)
+                rows = make_rows(split, taken, bar)
+                lines = [json.dumps({"board": board, "solution": solution}) for board, solution in rows]
+                files[split.name] = "".join(f"{line}\n" for line in lines).encode()
+    return files
+
+
+def write(files: dict[str, bytes], pin: bool) -> None:
+    """Write the files, with new pins if `pin`; else a Problem, before any is written, where one differs."""
+    if not pin:
+        for name, content in files.items():
+            if sha256_bytes(content) != dataset_sha256(name):
+                raise Problem(
+                    "this machine makes another file than the pinned one",
+                    file=DATASETS / f"{name}.jsonl",
+                    remedy="restore it with `git checkout llm/datasets`",
+                )
+    for name, content in files.items():
+        write_atomic(DATASETS / f"{name}.jsonl", content)
+    if pin:
+        lines = [f"{sha256_bytes(files[name])}  {name}.jsonl\n" for name in NAMES]
+        write_atomic(DATASETS / HASHES, "".join(lines))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Report
+
+
+def report() -> str:
+    """What the committed files hold, and what a number of eval puzzles buys, as Markdown tables."""
+    lengths = range(1, LONGEST + 1)
+    lines = [_cells("split", "rows", *lengths), _cells("---", *["---:"] * (LONGEST + 1))]
+    puzzles = {name: read_puzzles(name) for name in NAMES}
+    for name, rows in puzzles.items():
+        counts = Counter(puzzle.difficulty for puzzle in rows)
+        lines.append(_cells(name, f"{len(rows):,}", *(counts[length] or "" for length in lengths)))
+    keys = [canonical_board(puzzle.board) for rows in puzzles.values() for puzzle in rows]
+    lines += ["", f"boards: {len(keys):,}; different up to symmetry: {len(set(keys)):,}", ""]
+    lines += [_cells("puzzles", "standard error", "interval width", "lower end", "completions")]
+    lines += [_cells(*["---:"] * 5)]
+    for puzzle_count in (100, 200, 256, 300, 400, 600, 1_000):
+        error, width, low = interval_width(puzzle_count)
+        lines.append(
+            _cells(puzzle_count, f"{error:.4f}", f"{width:.4f}", f"{low:.4f}", f"{8 * puzzle_count:,}")
+        )
+    return "\n".join(lines)
+
+
+def interval_width(
+    puzzle_count: int,
+    mean: float = 0.83,
+    spread: float = 0.171,
+    completions: int = 8,
+    evaluations: int = 50,
+    seed: int = 12345,
+) -> tuple[float, float, float]:
+    """Standard error of pass@1, and mean width and lower end of its bootstrap interval over evaluations.
+
+    mean, spread: of the per-puzzle means over `completions`. Each puzzle's own rate is drawn from the Beta
+    distribution that gives this spread, the noise of the completions included (Skellam 1948, beta-binomial).
+    """
+    # variance of a mean = m (1 - m) (r + (1 - r) / K), where r = 1 / (a + b + 1)
+    share = spread**2 / (mean * (1 - mean))
+    correlation = (completions * share - 1) / (completions - 1)
+    weight = 1 / correlation - 1
+    generator = np.random.default_rng(seed)
+    rates = generator.beta(mean * weight, (1 - mean) * weight, (evaluations, puzzle_count))
+    means = generator.binomial(completions, rates) / completions
+    ends = np.array([bootstrap(sample) for sample in means])
+    width, low = float(np.mean(ends[:, 1] - ends[:, 0])), float(np.mean(ends[:, 0]))
+    return spread / math.sqrt(puzzle_count), width, low
+
+
+def _cells(*values: object) -> str:
+    return f"| {' | '.join(map(str, values))} |"
+
+
+def main() -> int:
+    """The command line; 1 if a file differs under --check."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    action = parser.add_mutually_exclusive_group()
+    for flag, meaning in (
+        ("--check", "compare, write nothing"),
+        ("--report", "describe the committed files"),
+        ("--pin", "write the files and their hashes"),
+    ):
+        action.add_argument(flag, action="store_true", help=meaning)
+    options = parser.parse_args()
+    if options.report:
+        print(report())
+        return 0
+    files = make((SOKOBAN, sokoban_rows), (TINY, tiny_rows))
+    if not options.check:
+        write(files, options.pin)
+        return 0
+    different = [
+        name
+        for name, content in files.items()
+        if read_bytes(DATASETS / f"{name}.jsonl") != content or sha256_bytes(content) != dataset_sha256(name)
+    ]
+    for name in NAMES:
+        print(f"{name}: {'DIFFERENT' if name in different else 'the same'}")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    run_command(main)
