@@ -7,7 +7,8 @@
 
 The sokoban_* boards come from reasoning-gym's generator, which only this program needs (Apache-2.0; the
 Sokoban part under reasoning_gym/games/contrib is MIT, Copyright 2023 Bruno Andrade). The tiny_* boards are
-drawn here. No board is a turned or mirrored image of another, within a split or across splits.
+drawn here. Within a split no board is a turned or mirrored image of another; across splits this holds for
+boards without their player too.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import importlib.metadata
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from itertools import count, product
 from random import Random
 from typing import NamedTuple
@@ -41,7 +42,7 @@ Row = tuple[str, str]  # board, solution
 
 
 class Split(NamedTuple):
-    """How one file is made. Splits of a family are made in order; each leaves out the boards before it."""
+    """How one file is made. Splits of a family are made in order; each leaves out what earlier ones hold."""
 
     name: str
     rows: int
@@ -79,6 +80,22 @@ def canonical_board(board: str) -> str:
     return min(images)
 
 
+def layout(board: str) -> str:
+    """The canonical board without its player, who alone tells many boards of one small room apart."""
+    symbols = REASONING_GYM
+    cleared = board.replace(symbols.player, symbols.floors[0]).replace(symbols.player_on_goal, symbols.goal)
+    return canonical_board(cleared)
+
+
+def _is_fresh(board: str, seen: set[str], layouts: Set[str]) -> bool:
+    """Whether neither this split holds the board nor an earlier one its layout; joins `seen` if so."""
+    key = canonical_board(board)
+    if key in seen or layout(board) in layouts:
+        return False
+    seen.add(key)
+    return True
+
+
 def _turned(rows: tuple[str, ...]) -> tuple[str, ...]:
     """A quarter turn clockwise."""
     return tuple("".join(column) for column in zip(*rows[::-1], strict=True))
@@ -88,8 +105,8 @@ def _turned(rows: tuple[str, ...]) -> tuple[str, ...]:
 # Tiny boards: one box on at most 4x4 cells, solved by breadth-first search
 
 
-def tiny_rows(split: Split, taken: set[str], bar: "tqdm[None]") -> list[Row]:
-    """Rows of a tiny split, in random order; the canonical boards join `taken`.
+def tiny_rows(split: Split, layouts: Set[str], bar: "tqdm[None]") -> list[Row]:
+    """Rows of a tiny split, in random order, none with one of `layouts`.
 
     Solutions of 2 to 6 moves are equally frequent, up to one row, and those of one move are rare.
     """
@@ -98,15 +115,14 @@ def tiny_rows(split: Split, taken: set[str], bar: "tqdm[None]") -> list[Row]:
     for length in range(2, TINY_LONGEST + 1):
         wanted[length] = (split.rows - sum(wanted.values())) // (TINY_LONGEST + 1 - length)
     rows: list[Row] = []
+    seen: set[str] = set()
     while len(rows) < split.rows:
         level = random_level(generator)
         solution = shortest_solution(level, TINY_LONGEST) if level else None
         if level is None or solution is None or not wanted[len(solution)]:
             continue
         board = format_level(level, REASONING_GYM).strip()
-        key = canonical_board(board)
-        if key not in taken:
-            taken.add(key)
+        if _is_fresh(board, seen, layouts):
             wanted[len(solution)] -= 1
             rows.append((board, solution))
             bar.update()
@@ -168,16 +184,15 @@ def shortest_solution(level: Level, longest: int) -> str | None:
 # Boards from reasoning-gym: two boxes, 6 to 7 wide and high, its walls included
 
 
-def sokoban_rows(split: Split, taken: set[str], bar: "tqdm[None]") -> list[Row]:
-    """Rows of a sokoban split, in the generator's order; the canonical boards join `taken`."""
+def sokoban_rows(split: Split, layouts: Set[str], bar: "tqdm[None]") -> list[Row]:
+    """Rows of a sokoban split, in the generator's order, none with one of `layouts`."""
     rows: list[Row] = []
+    seen: set[str] = set()
     for board, moves in generated(split.seed):
         solution = proven(board, moves)
         if solution is None or not SHORTEST <= len(solution) <= LONGEST:
             continue
-        key = canonical_board(board)
-        if key not in taken:
-            taken.add(key)
+        if _is_fresh(board, seen, layouts):
             rows.append((board, solution))
             bar.update()
             if len(rows) == split.rows:
@@ -228,10 +243,11 @@ def make(*families: tuple[tuple[Split, ...], Callable[..., list[Row]]]) -> dict[
     files = {}
     with progress_bar(total, "board") as bar:
         for splits, make_rows in families:
-            taken: set[str] = set()
+            layouts: set[str] = set()
             for split in splits:
                 bar.set_postfix_str(split.name)
-                rows = make_rows(split, taken, bar)
+                rows = make_rows(split, layouts, bar)
+                layouts |= {layout(board) for board, _ in rows}
                 lines = [json.dumps({"board": board, "solution": solution}) for board, solution in rows]
                 files[split.name] = "".join(f"{line}\n" for line in lines).encode()
     return files
