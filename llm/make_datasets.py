@@ -2,7 +2,6 @@
 
     python -m llm.make_datasets             # write llm/datasets/*.jsonl; refuses what differs from the pins
     python -m llm.make_datasets --check     # make all of them again and compare; writes nothing
-    python -m llm.make_datasets --report    # counts, difficulty, overlap, and how wide the eval interval is
     python -m llm.make_datasets --pin       # write the files and new pinned hashes
 
 The sokoban_* boards come from reasoning-gym's generator, which only this program needs (Apache-2.0; the
@@ -15,22 +14,19 @@ import argparse
 import importlib
 import importlib.metadata
 import json
-import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Set
-from itertools import count, product
+from itertools import count
 from random import Random
 from typing import NamedTuple
 
-import numpy as np
 from tqdm import tqdm
 
 from harness.errors import Problem, run_command
 from harness.files import read_bytes, sha256_bytes, write_atomic
-from harness.intervals import bootstrap
 from harness.progress import progress_bar
-from llm.puzzles import DATASETS, HASHES, MOVES, NAMES, dataset_sha256, read_puzzles
-from sokoban.levels import REASONING_GYM, Cell, Level, format_level, parse_levels
+from llm.puzzles import DATASETS, HASHES, MOVES, NAMES, dataset_sha256
+from llm.tiny_boards import random_level, shortest_solution
+from sokoban.levels import REASONING_GYM, format_level, parse_levels
 from sokoban.reference import Game
 
 GENERATOR = ("reasoning-gym", "0.1.25")
@@ -102,7 +98,7 @@ def _turned(rows: tuple[str, ...]) -> tuple[str, ...]:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Tiny boards: one box on at most 4x4 cells, solved by breadth-first search
+# Tiny boards: one box on at most 4x4 cells
 
 
 def tiny_rows(split: Split, layouts: Set[str], bar: "tqdm[None]") -> list[Row]:
@@ -128,56 +124,6 @@ def tiny_rows(split: Split, layouts: Set[str], bar: "tqdm[None]") -> list[Row]:
             bar.update()
     generator.shuffle(rows)  # or the frequent lengths would come first
     return rows
-
-
-def random_level(generator: Random) -> Level | None:
-    """An unsolved board of 3 to 4 by 3 to 4 cells in a ring of wall, with one box; None for a useless draw.
-
-    Every cell becomes wall with one probability between 0 and 0.4, drawn for the board. Draws whose floor
-    falls apart are useless.
-    """
-    height, width = generator.randint(5, 6), generator.randint(5, 6)
-    density = 0.4 * generator.random()
-    board = set(product(range(height), range(width)))
-    inside = sorted(product(range(1, height - 1), range(1, width - 1)))
-    floor = [cell for cell in inside if generator.random() >= density]
-    if len(floor) < 3 or not _connected(floor):
-        return None
-    box, goal = generator.sample(floor, 2)
-    player = generator.choice([cell for cell in floor if cell != box])
-    walls = frozenset(board.difference(floor))
-    return Level(height, width, walls, frozenset({goal}), frozenset({box}), player)
-
-
-def _connected(floor: list[Cell]) -> bool:
-    reached, frontier = {floor[0]}, [floor[0]]
-    while frontier:
-        row, column = frontier.pop()
-        beside = {(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)}
-        fresh = beside.intersection(floor) - reached
-        reached |= fresh
-        frontier += fresh
-    return len(reached) == len(floor)
-
-
-def shortest_solution(level: Level, longest: int) -> str | None:
-    """The fewest moves that solve `level`, the first of them in the order U D L R; None if over `longest`."""
-    game = Game(level)
-    seen = {(level.player, level.boxes)}
-    frontier = [(level.player, level.boxes, "")]
-    for _ in range(longest):
-        positions, frontier = frontier, []
-        for player, boxes, moves in positions:
-            for direction, letter in enumerate(MOVES):
-                game.player, game.boxes = player, set(boxes)
-                game.move(direction)
-                if game.solved:
-                    return moves + letter
-                position = game.player, frozenset(game.boxes)
-                if position not in seen:
-                    seen.add(position)
-                    frontier.append((*position, moves + letter))
-    return None
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -270,59 +216,6 @@ def write(files: dict[str, bytes], pin: bool) -> None:
         write_atomic(DATASETS / HASHES, "".join(lines))
 
 
-# ---------------------------------------------------------------------------------------------------------
-# Report
-
-
-def report() -> str:
-    """What the committed files hold, and what a number of eval puzzles buys, as Markdown tables."""
-    lengths = range(1, LONGEST + 1)
-    lines = [_cells("split", "rows", *lengths), _cells("---", *["---:"] * (LONGEST + 1))]
-    puzzles = {name: read_puzzles(name) for name in NAMES}
-    for name, rows in puzzles.items():
-        counts = Counter(puzzle.difficulty for puzzle in rows)
-        lines.append(_cells(name, f"{len(rows):,}", *(counts[length] or "" for length in lengths)))
-    keys = [canonical_board(puzzle.board) for rows in puzzles.values() for puzzle in rows]
-    lines += ["", f"boards: {len(keys):,}; different up to symmetry: {len(set(keys)):,}", ""]
-    lines += [_cells("puzzles", "standard error", "interval width", "lower end", "completions")]
-    lines += [_cells(*["---:"] * 5)]
-    for puzzle_count in (100, 200, 256, 300, 400, 600, 1_000):
-        error, width, low = interval_width(puzzle_count)
-        lines.append(
-            _cells(puzzle_count, f"{error:.4f}", f"{width:.4f}", f"{low:.4f}", f"{8 * puzzle_count:,}")
-        )
-    return "\n".join(lines)
-
-
-def interval_width(
-    puzzle_count: int,
-    mean: float = 0.83,
-    spread: float = 0.171,
-    completions: int = 8,
-    evaluations: int = 50,
-    seed: int = 12345,
-) -> tuple[float, float, float]:
-    """Standard error of pass@1, and mean width and lower end of its bootstrap interval over evaluations.
-
-    mean, spread: of the per-puzzle means over `completions`. Each puzzle's own rate is drawn from the Beta
-    distribution that gives this spread, the noise of the completions included (Skellam 1948, beta-binomial).
-    """
-    # variance of a mean = m (1 - m) (r + (1 - r) / K), where r = 1 / (a + b + 1)
-    share = spread**2 / (mean * (1 - mean))
-    correlation = (completions * share - 1) / (completions - 1)
-    weight = 1 / correlation - 1
-    generator = np.random.default_rng(seed)
-    rates = generator.beta(mean * weight, (1 - mean) * weight, (evaluations, puzzle_count))
-    means = generator.binomial(completions, rates) / completions
-    ends = np.array([bootstrap(sample) for sample in means])
-    width, low = float(np.mean(ends[:, 1] - ends[:, 0])), float(np.mean(ends[:, 0]))
-    return spread / math.sqrt(puzzle_count), width, low
-
-
-def _cells(*values: object) -> str:
-    return f"| {' | '.join(map(str, values))} |"
-
-
 def main() -> int:
     """The command line; 1 if a file differs under --check."""
     parser = argparse.ArgumentParser(
@@ -331,14 +224,10 @@ def main() -> int:
     action = parser.add_mutually_exclusive_group()
     for flag, meaning in (
         ("--check", "compare, write nothing"),
-        ("--report", "describe the committed files"),
         ("--pin", "write the files and their hashes"),
     ):
         action.add_argument(flag, action="store_true", help=meaning)
     options = parser.parse_args()
-    if options.report:
-        print(report())
-        return 0
     files = make((SOKOBAN, sokoban_rows), (TINY, tiny_rows))
     if not options.check:
         write(files, options.pin)
