@@ -7,6 +7,7 @@ A speedrun.py ends with
 """
 
 import dataclasses
+import os
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from harness.files import canonical_json, sha256_bytes, sha256_file
 from harness.log import read_log
 from harness.manifest import read_manifest
 from harness.run import LOG_NAME, MANIFEST_NAME, SOURCE_NAME, Run, derived_seed, eligibility
+from harness.silent import SilentRun
 from harness.track import Score, Track
 
 
@@ -39,15 +41,15 @@ def launch(
     track: Track,
     recipes: Mapping[str, Any],
     *,
-    train: Callable[[Run, Any], None],
+    train: Callable[[Any, Any], None],
     evaluate: Callable[[Run], Score],
     source: Path,
 ) -> int:
     """Parse the command line, train the recipe of this machine's class, evaluate it, say what comes next.
 
-    recipes: class name -> frozen dataclass with a `seed`, that of the first run (`run.manifest.seed` is the
-    one to use), and a method `smoke()` that gives the same recipe done in seconds. Returns the exit status,
-    0 whatever the score.
+    recipes: class name -> frozen dataclass with a `seed`, that of the first run (`run.seed` is the one
+    to use), and a method `smoke()` that gives the same recipe done in seconds. Returns the exit status,
+    0 whatever the score. Of the processes that torchrun starts the first keeps the run; the others only train.
     """
     hardware = machines.nearest_class(track, machines.inspect())
     if hardware.cores is not None:
@@ -65,9 +67,12 @@ def launch(
     if options.verify is not None:
         seed, verifies = second_seed(track, options.verify, recipe, source)
         seed_source = f"derived from {verifies}"
+    signal.signal(signal.SIGTERM, _terminate)
+    if os.environ.get("RANK", "0") != "0":
+        train(SilentRun(seed), recipe)
+        return 0
     if note := track.prepare():
         print(note, flush=True)
-    signal.signal(signal.SIGTERM, _terminate)
     started = time.monotonic()
     with Run.create(
         track,

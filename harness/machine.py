@@ -54,6 +54,11 @@ def available_cores() -> int | None:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
+def launcher() -> int:
+    """The process that the command line started: torchrun where it started this one, else this one."""
+    return os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else os.getpid()
+
+
 def pin(cores: int) -> None:
     """Restrict this process, and those it starts, to the first `cores` available cores.
 

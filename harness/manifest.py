@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, Field, JsonValue, NonNegativeInt
 
 from harness.errors import Problem
 from harness.files import STRICT, read_model
-from harness.machine import Machine
+from harness.machine import Machine, launcher
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 RunId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -110,12 +110,13 @@ def installed_packages() -> dict[str, str]:
 
 
 def launch_environment() -> dict[str, str]:
-    """The environment that the process was started with.
+    """The environment that the command was started with.
 
-    Libraries set variables when they are imported, so what the system remembers from before counts.
+    Libraries set variables when they are imported, and torchrun for the processes that it starts, so what the
+    system remembers from before counts.
     """
     try:
-        block = Path("/proc/self/environ").read_bytes()
+        block = Path(f"/proc/{launcher()}/environ").read_bytes()
     except OSError:
         return dict(os.environ)
     pairs = (os.fsdecode(entry).partition("=") for entry in block.split(b"\0"))

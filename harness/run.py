@@ -234,6 +234,11 @@ class Run:
     # ---- at any time ---------------------------------------------------------------------------------
 
     @property
+    def seed(self) -> int:
+        """The seed of everything random in the run."""
+        return self.manifest.seed
+
+    @property
     def elapsed_s(self) -> float:
         """Seconds on the clock: 0 before train_start, fixed after train_stop."""
         if self._started is None:
@@ -246,8 +251,11 @@ class Run:
 
 
 def cpu_seconds() -> float:
-    """CPU seconds so far of this process and all it started, whether they live or have been waited for."""
-    process = psutil.Process()
+    """CPU seconds so far of this process and all it started, whether they live or have been waited for.
+
+    Under torchrun, of all processes that it started.
+    """
+    process = psutil.Process(machines.launcher())
     total = 0.0
     for member in (process, *process.children(recursive=True)):
         try:

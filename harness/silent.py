@@ -10,6 +10,9 @@ from tqdm import tqdm
 class SilentRun:
     """Takes what a `Run` takes while training, and does nothing, so that a recipe needs no `if rank == 0`."""
 
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
     def warmup(self) -> AbstractContextManager[None]:
         return nullcontext()
 

@@ -29,6 +29,8 @@ class Score:
     """What a unit is: "levels", "puzzles"."""
     outcomes: tuple[float, ...]
     """One outcome per unit, in a fixed order, so that two scores compare pairwise."""
+    hardware_class: str | None = None
+    """The class whose task was played, where classes have tasks of their own."""
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(number) for number in (self.value, self.low, self.high, *self.outcomes)):

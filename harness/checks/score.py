@@ -37,10 +37,13 @@ def evidence_logged(run: RunFiles) -> str:
     return found
 
 
-@rule("track")
+@rule("track", "schema")
 def evidence(run: RunFiles) -> str:
     """Every line of the evidence keeps the rules when it is played again."""
     score = run.score
+    if score.hardware_class is not None:
+        played = run.home.record.hardware_class
+        expect("hardware_class", played, score.hardware_class, by=run.evidence, file=RECORD)
     return f"{score.value:.4f} [{score.low:.4f}, {score.high:.4f}] from {score.count} {score.unit}"
 
 

@@ -1,0 +1,253 @@
+"""FIXED: draw the completions of the held-out puzzles and write them as evidence.
+
+    python -m llm.eval_speedrun --eval-checkpoint outputs/<run>    a trained run: completes its folder
+    python -m llm.eval_speedrun --eval-checkpoint base             the untrained model: the baseline
+
+The prompt is that of the run's recipe. What is drawn is kept in `evidence.partial.jsonl` puzzle by puzzle, so an
+evaluation that was interrupted goes on where it stopped. On GPUs one vLLM server a GPU draws; on CPUs one process
+a core, with plain transformers.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from harness import machine as machines
+from harness.errors import Problem, run_command
+from harness.files import canonical_json, read_bytes, sha256_bytes, sha256_file, unwritable, write_atomic
+from harness.progress import progress_bar
+from harness.run import Run
+from harness.track import Score
+from llm.checkpoint import FOLDER, INDEX, index_files, open_checkpoint
+from llm.completion import Engine, complete, completion_seed, completion_text
+from llm.engines.local import LocalEngine
+from llm.evidence import completion_row, write_evidence
+from llm.models import end_token, load_model, load_tokenizer, model_folder, prompt_tokens
+from llm.prompt import check_prompt
+from llm.puzzles import Puzzle, read_puzzles
+from llm.track import TASKS, TRACK, Task, evidence_header, read_outcomes, score_outcomes
+
+PARTIAL = "evidence.partial.jsonl"
+CHUNK = 25  # puzzles that a process draws at a time, and most that an interruption can lose
+
+
+class Job(NamedTuple):
+    """What is evaluated."""
+
+    task: Task
+    model: Path
+    prompt: str
+    header: dict[str, Any]
+
+
+def evaluate(run: Run) -> Score:
+    """Evaluate a run's checkpoint, write the evidence, log the score that judging it gives, end the run.
+
+    The held-out puzzles are for the pinned recipe; an experiment, whose flags change it, gets those to tune on.
+    """
+    recipe = run.manifest.recipe
+    task = TASKS[str(recipe["task"])]
+    experiment = run.manifest.flags or run.manifest.smoke
+    folder = open_checkpoint(run.path)
+    run.eval_start()
+    header = evidence_header(
+        task.hardware_class,
+        task.valid if experiment else task.eval,
+        checkpoint_sha256=sha256_file(run.path / INDEX),
+        prompt=str(recipe["prompt"]),
+    )
+    evidence = run.path / TRACK.evidence_name
+    score = play(Job(task, folder, str(recipe["prompt"]), header), evidence)
+    run.eval_stop(evidence, score)
+    run.stop()
+    return score
+
+
+def play(job: Job, evidence: Path) -> Score:
+    """Draw every completion, write the evidence and judge it."""
+    puzzles = read_puzzles(job.header["puzzles"])
+    print(
+        f"Evaluation on {job.header['puzzles']}, {len(puzzles)} puzzles x {job.task.completions}", flush=True
+    )
+    kept = Partial(evidence.with_name(PARTIAL), job.header)
+    todo = [puzzle for puzzle in puzzles if puzzle.index not in kept.rows]
+    if kept.rows:
+        print(f"{len(kept.rows)} puzzles are drawn already", flush=True)
+    started, tokens = time.monotonic(), 0
+    with progress_bar(len(puzzles), "puzzle") as bar:
+        bar.update(len(kept.rows))
+        for drawn in draw(job, todo):
+            kept.add(drawn)
+            tokens += sum(completion["tokens"] for row in drawn for completion in row["completions"])
+            bar.set_postfix(tokens_per_s=f"{tokens / (time.monotonic() - started):,.0f}", refresh=False)
+            bar.update(len(drawn))
+    write_evidence(evidence, job.header, [kept.rows[puzzle.index] for puzzle in puzzles])
+    score = score_outcomes(read_outcomes(evidence))
+    kept.path.unlink()
+    return score
+
+
+# ---- drawing ------------------------------------------------------------------------------------------
+
+
+def draw(job: Job, puzzles: Sequence[Puzzle]) -> Iterator[list[dict[str, Any]]]:
+    """Rows of evidence, some puzzles at a time, in whatever order they are done."""
+    chunks = [puzzles[start : start + CHUNK] for start in range(0, len(puzzles), CHUNK)]
+    if not chunks:
+        return
+    processes = machines.available_cores() or 1
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_load, initargs=(job,))
+    try:
+        for future in as_completed([pool.submit(_draw_chunk, chunk) for chunk in chunks]):
+            yield future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def draw_rows(
+    engine: Engine, tokenizer: PreTrainedTokenizerBase, job: Job, puzzles: Sequence[Puzzle]
+) -> list[dict[str, Any]]:
+    """All completions of some puzzles as rows of evidence."""
+    task = job.task
+    prompts = prompt_tokens(tokenizer, job.prompt, task, puzzles)
+    completions = complete(
+        engine,
+        tokenizer,
+        [prompt for prompt in prompts for _ in range(task.completions)],
+        [
+            completion_seed(task.seed, puzzle.index, index)
+            for puzzle in puzzles
+            for index in range(task.completions)
+        ],
+        task.limits,
+        task.sampling,
+    )
+    rows = [completion_row(completion, *completion_text(tokenizer, completion)) for completion in completions]
+    return [
+        {
+            "puzzle": puzzle.index,
+            "completions": rows[place * task.completions : (place + 1) * task.completions],
+        }
+        for place, puzzle in enumerate(puzzles)
+    ]
+
+
+class _Worker(NamedTuple):
+    job: Job
+    engine: Engine
+    tokenizer: PreTrainedTokenizerBase
+
+
+_worker: _Worker | None = None  # what the initializer of a process of the pool leaves for its tasks
+
+
+def _load(job: Job) -> None:
+    global _worker
+    torch.set_num_threads(1)
+    tokenizer = load_tokenizer(job.model)
+    model = load_model(job.model, torch.device("cpu"))
+    _worker = _Worker(job, LocalEngine(model, end_token(tokenizer)), tokenizer)
+
+
+def _draw_chunk(puzzles: Sequence[Puzzle]) -> list[dict[str, Any]]:
+    assert _worker is not None
+    return draw_rows(_worker.engine, _worker.tokenizer, _worker.job, puzzles)
+
+
+# ---- what is kept of an evaluation that is not done ---------------------------------------------------
+
+
+class Partial:
+    """The rows drawn so far, in memory and in a file that outlives a crash."""
+
+    def __init__(self, path: Path, header: dict[str, Any]) -> None:
+        self.path = path
+        self.rows = _rows_of(path, header) if path.exists() else {}
+        lines = [canonical_json(value) + "\n" for value in (header, *self.rows.values())]
+        write_atomic(path, "".join(lines))
+
+    def add(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Keep some more."""
+        self.rows |= {row["puzzle"]: row for row in rows}
+        try:
+            with self.path.open("a") as handle:
+                handle.writelines(canonical_json(row) + "\n" for row in rows)
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
+
+def _rows_of(path: Path, header: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """Puzzle -> row; none where the file is of another checkpoint or other puzzles."""
+    *lines, _ = read_bytes(path).split(b"\n")  # a crash may have cut the last line short
+    try:
+        found, *rows = [json.loads(line) for line in lines]
+        return {int(row["puzzle"]): row for row in rows} if found == header else {}
+    except (ValueError, TypeError, KeyError) as error:
+        raise Problem("is damaged", file=path, remedy="delete it, and the evaluation starts anew") from error
+
+
+# ---- command line -------------------------------------------------------------------------------------
+
+
+def evaluate_baseline(task: Task, prompt: str, puzzles: str, outputs: Path = Path("outputs")) -> Score:
+    """Evaluate the untrained model; the evidence goes to a folder of its own."""
+    folder = model_folder(task)
+    index = canonical_json({"files": index_files(folder)}) + "\n"
+    path = outputs / f"llm_{task.hardware_class}_base"
+    path.mkdir(parents=True, exist_ok=True)
+    write_atomic(path / INDEX, index)
+    header = evidence_header(
+        task.hardware_class, puzzles, checkpoint_sha256=sha256_bytes(index.encode()), prompt=prompt
+    )
+    score = play(Job(task, folder, prompt, header), path / TRACK.evidence_name)
+    print(
+        f"{TRACK.metric} {score.value:.4f} [{score.low:.4f}, {score.high:.4f}] on {score.count} {score.unit}"
+    )
+    print(f"Evidence: {path / TRACK.evidence_name}")
+    return score
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m llm.eval_speedrun",
+        description="Draw and judge the completions of the held-out puzzles.",
+    )
+    parser.add_argument(
+        "--eval-checkpoint",
+        required=True,
+        help="outputs/<run>, or its checkpoint folder; or 'base', the untrained model",
+    )
+    hardware = machines.nearest_class(TRACK, machines.inspect())
+    parser.add_argument(
+        "--task",
+        choices=TASKS,
+        default=hardware.name,
+        help="whose untrained model (%(default)s, by this machine)",
+    )
+    parser.add_argument(
+        "--prompt", default="{question}", help="what stands around the question to the untrained model"
+    )
+    parser.add_argument(
+        "--valid", action="store_true", help="ask the untrained model the puzzles that are there to tune on"
+    )
+    arguments = parser.parse_args()
+    if arguments.eval_checkpoint == "base":
+        task = TASKS[arguments.task]
+        check_prompt(arguments.prompt)
+        evaluate_baseline(task, arguments.prompt, task.valid if arguments.valid else task.eval)
+        return
+    path = Path(arguments.eval_checkpoint)
+    with Run.open(path.parent if path.name in (FOLDER, INDEX) else path) as run:
+        evaluate(run)
+
+
+if __name__ == "__main__":
+    run_command(main)
