@@ -13,13 +13,14 @@ OPENING, CLOSING = "<answer>", "</answer>"
 _WHITESPACE = " \t\n\r\f\v"
 
 SOLVED = "solved"
+CUT_OFF = "cut off"
 NO_BLOCK = "no answer block"
 EMPTY = "empty answer"
 STRAY = "stray characters"
 TOO_MANY = "too many moves"
 AFTER_SOLVE = "move after the solve"
 UNSOLVED = "not solved"
-REASONS = (SOLVED, NO_BLOCK, EMPTY, STRAY, TOO_MANY, AFTER_SOLVE, UNSOLVED)
+REASONS = (SOLVED, CUT_OFF, NO_BLOCK, EMPTY, STRAY, TOO_MANY, AFTER_SOLVE, UNSOLVED)
 """Every reason that a verdict can give."""
 
 
@@ -47,11 +48,14 @@ def final_answer(text: object) -> str | None:
     return text[start : text.find(CLOSING, start)].strip(_WHITESPACE)
 
 
-def judge(puzzle: Puzzle, text: object) -> Verdict:
+def judge(puzzle: Puzzle, text: object, *, stopped: bool = True) -> Verdict:
     """Whether a completion solves a puzzle. Any object may stand for the text; never raises.
 
-    The last move must be the one that solves: play is over there, and no answer may move on.
+    The last move must be the one that solves: play is over there, and no answer may move on. A completion
+    that was cut off, and so has not `stopped` by itself, fails whatever it says.
     """
+    if not stopped:
+        return Verdict(False, CUT_OFF, 0)
     answer = final_answer(text)
     if answer is None:
         return Verdict(False, NO_BLOCK, 0)

@@ -72,7 +72,7 @@ def question(task_class: str, puzzle: Puzzle) -> str:
     return _RULES + "\n".join(" ".join(row) for row in puzzle.board.split("\n"))
 
 
-def render(template: str, task_class: str, puzzle: Puzzle) -> str:
+def fill(template: str, task_class: str, puzzle: Puzzle) -> str:
     """The prompt of a puzzle: the template with the question in its place."""
     return template.replace(PLACEHOLDER, question(task_class, puzzle))
 
