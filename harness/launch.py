@@ -49,7 +49,8 @@ def launch(
 
     recipes: class name -> frozen dataclass with a `seed`, that of the first run (`run.seed` is the one
     to use), and a method `smoke()` that gives the same recipe done in seconds. Returns the exit status,
-    0 whatever the score. Of the processes that torchrun starts the first keeps the run; the others only train.
+    0 whatever the score. Of the processes that torchrun starts, the first keeps the run; the others only
+    train.
     """
     hardware = machines.nearest_class(track, machines.inspect())
     if hardware.cores is not None:

@@ -6,7 +6,10 @@ interrupted: `INTERRUPTION` is put where it stopped, and at most `Limits.answer_
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:  # verification reads this file without transformers
+    from transformers import PreTrainedTokenizerBase
 
 INTERRUPTION = "\n\n(Out of tokens. Give the final answer now.)\n\n"
 
@@ -54,14 +57,6 @@ class Engine(Protocol):
         """One completion for every prompt (token ids), of at most so many tokens, in order."""
 
 
-class Tokenizer(Protocol):
-    """What is needed of a tokenizer of transformers."""
-
-    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]: ...
-
-    def decode(self, token_ids: list[int], *, skip_special_tokens: bool) -> str: ...
-
-
 class Completion(NamedTuple):
     """A finished completion; the first three fields have one entry a token."""
 
@@ -83,7 +78,7 @@ def completion_seed(seed: int, puzzle: int, index: int) -> int:
 
 def complete(
     engine: Engine,
-    tokenizer: Tokenizer,
+    tokenizer: "PreTrainedTokenizerBase",
     prompts: Sequence[Sequence[int]],
     seeds: Sequence[int],
     limits: Limits,
@@ -123,15 +118,18 @@ def complete(
     return completions
 
 
-def completion_text(tokenizer: Tokenizer, completion: Completion) -> tuple[str, int | None]:
+def completion_text(tokenizer: "PreTrainedTokenizerBase", completion: Completion) -> tuple[str, int | None]:
     """The text without special tokens, and how many characters come before the interruption, if any."""
     if completion.interrupted is None:
-        return tokenizer.decode(completion.tokens, skip_special_tokens=True), None
+        return _decode(tokenizer, completion.tokens), None
     before = completion.tokens[: completion.interrupted]
     after = completion.tokens[completion.interrupted :]
     after = [
         token for token, sampled in zip(after, completion.sampled[len(before) :], strict=True) if sampled
     ]
-    thought = tokenizer.decode(before, skip_special_tokens=True)
-    answer = tokenizer.decode(after, skip_special_tokens=True)
-    return thought + INTERRUPTION + answer, len(thought)
+    thought = _decode(tokenizer, before)
+    return thought + INTERRUPTION + _decode(tokenizer, after), len(thought)
+
+
+def _decode(tokenizer: "PreTrainedTokenizerBase", tokens: list[int]) -> str:
+    return str(tokenizer.decode(tokens, skip_special_tokens=True))

@@ -3,9 +3,9 @@
     python -m llm.eval_speedrun --eval-checkpoint outputs/<run>    a trained run: completes its folder
     python -m llm.eval_speedrun --eval-checkpoint base             the untrained model: the baseline
 
-The prompt is that of the run's recipe. What is drawn is kept in `evidence.partial.jsonl` puzzle by puzzle, so an
-evaluation that was interrupted goes on where it stopped. On GPUs one vLLM server a GPU draws; on CPUs one process
-a core, with plain transformers.
+The prompt is that of the run's recipe. What is drawn is kept in `evidence.partial.jsonl`, so an evaluation
+that was interrupted goes on where it stopped. On GPUs one vLLM server a GPU draws; on CPUs one process a core,
+with plain transformers.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Job(NamedTuple):
 def evaluate(run: Run) -> Score:
     """Evaluate a run's checkpoint, write the evidence, log the score that judging it gives, end the run.
 
-    The held-out puzzles are for the pinned recipe; an experiment, whose flags change it, gets those to tune on.
+    The held-out puzzles are for the pinned recipe; an experiment, whose flags change it, gets others.
     """
     recipe = run.manifest.recipe
     task = TASKS[str(recipe["task"])]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
 
 from harness.errors import Problem
 from harness.files import sha256_file
@@ -12,6 +13,8 @@ from harness.track import ROOT
 from llm.prompt import fill
 from llm.puzzles import Puzzle
 from llm.track import Task
+
+logging.disable_progress_bar()  # ours say more
 
 
 def model_folder(task: Task) -> Path:
@@ -32,8 +35,10 @@ def model_folder(task: Task) -> Path:
 
 def load_model(folder: Path, device: torch.device, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
     """A causal language model from its folder, in evaluation mode."""
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="sdpa")
-    return model.to(device).eval()
+    model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=dtype, attn_implementation="sdpa", device_map=device
+    )
+    return model.eval()
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

@@ -1,16 +1,16 @@
-"""OPEN: fine-tune a language model by RL until it solves Sokoban puzzles. This whole file is yours to make faster.
+"""OPEN: fine-tune a language model by RL until it solves Sokoban. All of this file is yours to make faster.
 
-    python -m llm.speedrun                                            the pinned recipe of this machine's class
-    torchrun --standalone --nproc_per_node=3 -m llm.speedrun          the same on 8xH100: 3 GPUs train, 5 serve
-    python -m llm.speedrun --smoke                                    seconds on any machine; ranks nowhere
-    python -m llm.speedrun --recipe.learning-rate 2e-4                an experiment; ranks nowhere until pinned
+    python -m llm.speedrun                                     the pinned recipe of this machine's class
+    torchrun --standalone --nproc_per_node=3 -m llm.speedrun   the same on 8xH100: 3 GPUs train, 5 serve
+    python -m llm.speedrun --smoke                             seconds on a CPU; ranks nowhere
+    python -m llm.speedrun --recipe.learning-rate 2e-4         an experiment; ranks nowhere until pinned
     python -m llm.speedrun --verify records/llm/<record>
 
 A step takes some puzzles and draws a group of completions for each. A completion's reward is 1 if its answer
-solves the puzzle, its advantage the reward less the mean of its group (Shao et al. 2024), and one gradient step
-makes the tokens of good completions likelier. On CPUs every process draws its own completions with the weights
-that it trains. On a node of GPUs some train, sharded, while vLLM on the others draws without pause from weights
-that are a few updates old, and each token's importance ratio makes up for that.
+solves the puzzle, its advantage the reward less the mean of its group (Shao et al. 2024), and one gradient
+step makes the tokens of good completions likelier. On CPUs every process draws its own completions with the
+weights that it trains. On a node of GPUs some train, sharded, while vLLM on the others draws without pause
+from weights that are a few updates old, and each token's importance ratio makes up for that.
 """
 
 import multiprocessing
@@ -282,10 +282,10 @@ class Policy(nn.Module):
             checkpoint(self.score, *part, use_reentrant=False)
             for part in zip(hidden.split(SCORED), targets.split(SCORED), strict=True)
         ]
-        columns = [torch.cat(column) for column in zip(*parts, strict=True)]
-        full = [torch.zeros(batch.tokens.shape, device=hidden.device) for _ in columns]
-        return tuple(
-            zeros.masked_scatter(batch.sampled, column) for zeros, column in zip(full, columns, strict=True)
+        log_probabilities, entropies = (torch.cat(column) for column in zip(*parts, strict=True))
+        empty = torch.zeros(batch.tokens.shape, device=hidden.device)
+        return empty.masked_scatter(batch.sampled, log_probabilities), empty.masked_scatter(
+            batch.sampled, entropies
         )
 
     def score(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -330,7 +330,7 @@ class Policy(nn.Module):
 
 
 def advantages(groups: Sequence[Group], scaled: bool) -> Tensor:
-    """(P, G) rewards less their group's mean; `scaled`, over their standard deviation too (Shao et al. 2024)."""
+    """(P, G) rewards less their group's mean; `scaled`, over their deviation too (Shao et al. 2024)."""
     rewards = torch.tensor([group.rewards for group in groups])
     centred = rewards - rewards.mean(dim=1, keepdim=True)
     return centred / (rewards.std(dim=1, keepdim=True) + 1e-4) if scaled else centred
@@ -411,7 +411,7 @@ class Learner:
         tokens, completions = counts[:2].clamp(min=1).tolist()
         batches = [self.batch(part) for part in self.parts(kept)]
         if recipe.sharded:  # every process must go through the shards equally often
-            passes = int(total(torch.tensor(float(len(batches))), dist.ReduceOp.MAX))
+            passes = int(total(torch.tensor(float(len(batches))), largest=True))
             idle = self.batch(groups[:1])
             idle = idle._replace(advantages=torch.zeros_like(idle.advantages))
             batches += [idle] * (passes - len(batches))
@@ -525,12 +525,12 @@ def summary(counts: Sequence[float], recipe: Recipe) -> dict[str, float]:
     }
 
 
-def total(values: Tensor, operation: dist.ReduceOp = dist.ReduceOp.SUM) -> Tensor:
-    """The sum over all processes."""
+def total(values: Tensor, largest: bool = False) -> Tensor:
+    """The sum over all processes, or the largest of them."""
     if dist.is_initialized():
         device = values.device
         values = values.to("cuda" if dist.get_backend() == "nccl" else "cpu")
-        dist.all_reduce(values, operation)
+        dist.all_reduce(values, dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM)
         values = values.to(device)
     return values
 
@@ -564,14 +564,14 @@ class Guard:
         gap = numbers["log_probability_gap"]
         if not gap <= self.recipe.gap_limit:
             raise Problem(
-                f"stopped: sampler and trainer differ by {gap:.4f} nats a token, more than {self.recipe.gap_limit}",
-                remedy="lower the learning rate or the staleness, or see whether the weights are synchronised",
+                f"stopped: sampler and trainer are {gap:.4f} nats a token apart, over {self.recipe.gap_limit}",
+                remedy="lower the learning rate or the staleness; see that the weights are synchronised",
             )
         self.constant = self.constant + 1 if numbers["constant_groups"] == 1 else 0
         if self.constant == self.CONSTANT_STEPS:
             raise Problem(
-                f"stopped: in {self.constant} steps all rewards of every group were equal, so nothing can be learned",
-                remedy="take a larger group, or see whether answers are cut off (interrupted, cut_off in the log)",
+                f"stopped: for {self.constant} steps all rewards of each group were equal, which teaches nothing",
+                remedy="take a larger group; see in the log whether answers are interrupted or cut off",
             )
         self.rates.append(numbers["pass_rate"])
         start, now = (
@@ -579,7 +579,7 @@ class Guard:
         )
         if len(self.rates) >= 2 * self.WINDOW and now < start - self.MARGIN:
             raise Problem(
-                f"stopped: the pass rate of the last {self.WINDOW} steps is {now:.3f}, it began at {start:.3f}",
+                f"stopped: the pass rate of {self.WINDOW} steps is {now:.3f}, it began at {start:.3f}",
                 remedy="lower the learning rate",
             )
 
@@ -590,8 +590,8 @@ class Guard:
 class ServedRollouts:
     """Completions that vLLM servers draw without pause; rank 0 asks for them and deals them out.
 
-    Each of `in_flight / group` threads always has one group in the making. A group whose weights are more than
-    `staleness` updates old when its turn comes is thrown away.
+    Each of `in_flight / group` threads always has one group in the making. A group whose weights are more
+    than `staleness` updates old when its turn comes is thrown away.
     """
 
     def __init__(self, servers: "Servers | None", setting: Setting) -> None:
@@ -766,7 +766,9 @@ def full_weights(policy: Policy) -> dict[str, Tensor]:
     """The whole model's weights on rank 0, in the type of the starting model; elsewhere nothing."""
     options = StateDictOptions(full_state_dict=True, cpu_offload=True)
     weights = get_model_state_dict(policy, options=options)
-    return {name.removeprefix("model."): tensor for name, tensor in weights.items()}
+    return {
+        name.removeprefix("model."): tensor for name, tensor in weights.items() if isinstance(tensor, Tensor)
+    }
 
 
 def rehearse(rollouts: "OwnRollouts | ServedRollouts", learner: Learner, setting: Setting) -> None:
@@ -780,13 +782,13 @@ def rehearse(rollouts: "OwnRollouts | ServedRollouts", learner: Learner, setting
     (prompt,) = prompt_tokens(setting.tokenizer, setting.recipe.prompt, task, [puzzle])
     rollouts.update(learner.policy, 0)
     groups = rollouts.draw([(number, puzzle, prompt) for number in range(setting.recipe.trainers)])
-    made_up = [number % 2 for number in range(setting.recipe.group)]
+    made_up = [float(number % 2) for number in range(setting.recipe.group)]
     gap = learner.learn([group._replace(rewards=made_up) for group in groups], rate=0.0)[
         "log_probability_gap"
     ]
     if not gap <= setting.recipe.gap_limit:
         raise Problem(
-            f"sampler and trainer differ by {gap:.4f} nats a token on a probe, more than {setting.recipe.gap_limit}",
+            f"sampler and trainer are {gap:.4f} nats a token apart on a probe, over {setting.recipe.gap_limit}",
             remedy="see that both have the same weights, temperature and precision",
         )
     learner.reset()

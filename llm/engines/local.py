@@ -14,7 +14,7 @@ from llm.completion import Generation, Sampling
 
 
 class LocalEngine:
-    """Draws from `model`, whose weights may change between calls. `end` is the token that ends a completion."""
+    """Draws from `model`, whose weights may change between calls, until the token `end` comes."""
 
     def __init__(self, model: PreTrainedModel, end: int, rows: int = 1024) -> None:
         self.model, self.end, self.rows = model, end, rows
