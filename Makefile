@@ -1,13 +1,14 @@
 # Every target makes .venv by itself. Requires Python >= 3.11 with venv; nothing is installed outside .venv.
 PYTHON ?= python3
 PY := .venv/bin/python
+TRACK ?= non_llm
 
 .PHONY: help speedrun test lint verify boards
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine
-	$(PY) -m non_llm.speedrun
+	$(PY) -m $(TRACK).speedrun
 
 test: .venv/ready  ## run the tests
 	$(PY) -m pytest -n 2
@@ -26,5 +27,5 @@ boards: .venv/ready  ## redraw boards and figures from the records
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet '.[non-llm,test]'
+	$(PY) -m pip install --quiet '.[non-llm,llm,test]'
 	touch $@

@@ -4,8 +4,8 @@
     python -m llm.eval_speedrun --eval-checkpoint base             the untrained model: the baseline
 
 The prompt is that of the run's recipe. What is drawn is kept in `evidence.partial.jsonl`, so an evaluation
-that was interrupted goes on where it stopped. On GPUs one vLLM server a GPU draws; on CPUs one process a core,
-with plain transformers.
+that was interrupted goes on where it stopped. On GPUs one vLLM server a GPU draws; on CPUs one process a
+core, with plain transformers.
 """
 
 import argparse

@@ -22,7 +22,7 @@ from harness.errors import run_command
 from harness.progress import progress_bar
 from llm.puzzles import read_puzzles
 
-SEED, STEPS, BATCH, RATE = 1, 400, 256, 3e-3
+SEED, STEPS, BATCH, RATE = 1, 240, 256, 3e-3
 PAD, END, OPEN, CLOSE = "<|pad|>", "<|end|>", "<answer>", "</answer>"
 IGNORED = -100  # the target of a token that teaches nothing
 
@@ -37,7 +37,7 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     core.add_special_tokens([PAD, END])
     core.add_tokens([OPEN, CLOSE])
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, pad_token=PAD, eos_token=END)
-    tokenizer.chat_template = "{{ messages[0]['content'] }}\n"
+    tokenizer.chat_template = "{{ messages[0]['content'] + '\\n' }}"
     return tokenizer
 
 

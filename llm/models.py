@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import LocalEntryNotFoundError
+from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
@@ -21,24 +24,34 @@ def model_folder(task: Task) -> Path:
     """The folder of the task's starting model; a Problem that says how to get it where it is not here."""
     if task.revision is None:
         return ROOT / task.model
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
     try:
         return Path(snapshot_download(task.model, revision=task.revision, local_files_only=True))
     except LocalEntryNotFoundError as error:
-        raise Problem(
-            f"{task.model} is not on this machine",
-            remedy=f"hf download {task.model} --revision {task.revision}",
-        ) from error
+        remedy = f"hf download {task.model} --revision {task.revision}"
+        raise Problem(f"{task.model} is not on this machine", remedy=remedy) from error
+
+
+def check_model(task: Task) -> None:
+    """Hash the weights of a model from the hub, whose cache names each file by its SHA-256.
+
+    Raises:
+        Problem: the model is not here, or a file of it is not what the pinned revision names.
+    """
+    if task.revision is None:
+        return  # its files are fixed files of the track
+    for path in sorted(model_folder(task).glob("*.safetensors")):
+        if sha256_file(path) != path.resolve().name:
+            raise Problem("is damaged", file=path, remedy="delete it and download the model again")
 
 
 def load_model(folder: Path, device: torch.device, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
     """A causal language model from its folder, in evaluation mode."""
     model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=dtype, attn_implementation="sdpa", device_map=device
+        folder, dtype=dtype, attn_implementation="sdpa"
     )
-    return model.eval()
+    nn.Module.to(model, device)
+    model.eval()
+    return model
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -63,9 +76,3 @@ def prompt_tokens(
         text = tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False)
         prompts.append(tokenizer.encode(text, add_special_tokens=False))
     return prompts
-
-
-def model_sources(task: Task) -> list[tuple[str, str]]:
-    """(name, SHA-256) of every file of weights that a run starts from."""
-    folder = model_folder(task)
-    return [(f"{task.model}/{path.name}", sha256_file(path)) for path in sorted(folder.glob("*.safetensors"))]

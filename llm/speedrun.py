@@ -46,7 +46,7 @@ from llm.checkpoint import save_checkpoint
 from llm.completion import Completion, Engine, Limits, Sampling, complete, completion_seed, completion_text
 from llm.engines.local import LocalEngine
 from llm.eval_speedrun import evaluate
-from llm.models import end_token, load_model, load_tokenizer, model_folder, model_sources, prompt_tokens
+from llm.models import end_token, load_model, load_tokenizer, model_folder, prompt_tokens
 from llm.puzzles import Puzzle, dataset_sha256, read_puzzles
 from llm.track import TASKS, TRACK
 
@@ -564,13 +564,13 @@ class Guard:
         gap = numbers["log_probability_gap"]
         if not gap <= self.recipe.gap_limit:
             raise Problem(
-                f"stopped: sampler and trainer are {gap:.4f} nats a token apart, over {self.recipe.gap_limit}",
+                f"stopped: sampler and trainer are {gap:.4f} nats apart, over {self.recipe.gap_limit}",
                 remedy="lower the learning rate or the staleness; see that the weights are synchronised",
             )
         self.constant = self.constant + 1 if numbers["constant_groups"] == 1 else 0
         if self.constant == self.CONSTANT_STEPS:
             raise Problem(
-                f"stopped: for {self.constant} steps all rewards of each group were equal, which teaches nothing",
+                f"stopped: for {self.constant} steps all rewards of each group were equal",
                 remedy="take a larger group; see in the log whether answers are interrupted or cut off",
             )
         self.rates.append(numbers["pass_rate"])
@@ -788,7 +788,7 @@ def rehearse(rollouts: "OwnRollouts | ServedRollouts", learner: Learner, setting
     ]
     if not gap <= setting.recipe.gap_limit:
         raise Problem(
-            f"sampler and trainer are {gap:.4f} nats a token apart on a probe, over {setting.recipe.gap_limit}",
+            f"sampler and trainer are {gap:.4f} nats apart on a probe, over {setting.recipe.gap_limit}",
             remedy="see that both have the same weights, temperature and precision",
         )
     learner.reset()
@@ -811,7 +811,7 @@ def work(run: Run | SilentRun, recipe: Recipe, rank: int) -> None:
             rehearse(rollouts, learner, setting)
 
         run.train_start()
-        run.record_data([*model_sources(task), (task.train, dataset_sha256(task.train))])
+        run.record_data([(f"{task.train}.jsonl", dataset_sha256(task.train))])
         puzzles = read_puzzles(task.train)
         prompts = prompt_tokens(tokenizer, recipe.prompt, task, puzzles)
         rollouts.start(Puzzles(puzzles, prompts, run.seed))
