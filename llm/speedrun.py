@@ -79,7 +79,7 @@ class Recipe:
     """After the interruption."""
     temperature: float = 1.0
     """Of training's completions; top_p is 1, or sampler and trainer would have two distributions."""
-    loss: Loss = "cispo"
+    loss: Loss = "dapo"
     """Which surrogate, see `surrogate` and `token_weights`."""
     clip_low: float = 0.2
     """The importance ratio may fall by this before its gradient is cut; not for cispo."""

@@ -225,6 +225,7 @@ TRACK = Track(
         "llm/calibration.py",
         "llm/engines/*.py",
         "llm/datasets/datasets.sha256",
+        "llm/tiny/*",
         "sokoban/reference.py",
         "sokoban/levels.py",
         "harness/eligibility.py",
