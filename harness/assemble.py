@@ -201,6 +201,8 @@ def _write(
         write_atomic(draft / RECORD, record.dump())
         write_atomic(draft / README, _readme(words.readme, record, track))
         write_atomic(draft / CURVE, figures.training_curve(draft, record, track))
+        for report in track.reports:
+            write_atomic(draft / report.name, report.make(draft))
         checks = check_all(home)
         wrong = [f"{check.name}: {check.reason}" for check in checks if not (check.passed or check.pending)]
         if wrong:

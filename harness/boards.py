@@ -85,11 +85,12 @@ def with_boards(document: str, entries: Sequence[Entry], root: Path = ROOT) -> s
 def refresh(root: Path = ROOT, *, write: bool = True) -> list[Path]:
     """Make all that is generated anew; returns the files that differed.
 
-    That is: README.md's boards, the results in each record's README, and the figures.
+    That is: README.md's boards, the results in each record's README, the figures, and the tracks' own
+    reports.
     """
     entries = read_records(root)
     wanted = {root / README: with_boards(read_bytes(root / README).decode(), entries, root)}
-    wanted |= _readmes(entries) | _figures(entries, root)
+    wanted |= _readmes(entries) | _figures(entries, root) | _reports(entries)
     different = [
         path for path, text in wanted.items() if not path.is_file() or read_bytes(path) != text.encode()
     ]
@@ -116,6 +117,14 @@ def _figures(entries: Sequence[Entry], root: Path) -> dict[Path, str]:
     for folder, record in entries:
         drawn[folder / CURVE] = figures.training_curve(folder, record, load_track(record.track))
     return drawn
+
+
+def _reports(entries: Sequence[Entry]) -> dict[Path, str]:
+    return {
+        folder / report.name: report.make(folder)
+        for folder, record in entries
+        for report in load_track(record.track).reports
+    }
 
 
 def _board_of(name: str) -> tuple[Track, str]:

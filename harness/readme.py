@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from harness.errors import Problem
 from harness.record import CURVE, Record, ScoreEntry, minutes
-from harness.track import Track
+from harness.track import Report, Track
 
 RESULTS = "results"
 IDEA_PLACEHOLDER = "Replace this sentence: what is new here, why it is faster, and what did not work."
@@ -95,12 +95,17 @@ By {", ".join(record.contributors)}, {record.date}. Class {record.hardware_class
 Published: {track.metric} {record.published.value:.4f}, the worse of the runs. Target: above {record.target}.
 Ran on {record.hardware}.
 
-![{track.metric} in training against time]({CURVE})"""
+![{track.metric} in training against time]({CURVE}){"".join(map(_shown, track.reports))}"""
 
 
 def interval(score: ScoreEntry) -> str:
     """A score for people, with its 95% interval and the number of units behind it."""
     return f"{score.value:.4f} [{score.low:.4f}, {score.high:.4f}] of {score.count}"
+
+
+def _shown(report: Report) -> str:
+    """A picture as such, and anything else as a link."""
+    return f"\n\n{'!' if report.name.endswith('.svg') else ''}[{report.title}]({report.name})"
 
 
 def _marks(name: str) -> tuple[str, str]:

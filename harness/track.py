@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.errors import Problem
 from harness.files import sha256_file
@@ -57,6 +58,17 @@ class HardwareClass:
     """The longest warm-up before the clock starts, in seconds."""
 
 
+class Report(NamedTuple):
+    """A text file about a record or a run that everyone makes anew from the folder's other files."""
+
+    name: str
+    """Name of the file: "progress.svg"."""
+    title: str
+    """What it shows, in a few words."""
+    make: Callable[[Path], str]
+    """From the folder of a record, with its second run in `verification` if there is one, or of a run."""
+
+
 @dataclass(frozen=True)
 class Track:
     """One task with its target; `<name>/track.py` holds it as TRACK."""
@@ -86,6 +98,8 @@ class Track:
     """What it reads besides the checkout, name -> where that is on this machine."""
     prepare: Callable[[], str] = str
     """Fetches what runs need, before any clock starts; says why a run here ranks nowhere, or nothing."""
+    reports: tuple[Report, ...] = ()
+    """What its records hold besides the training curve."""
 
 
 def load_track(name: str) -> Track:

@@ -78,7 +78,8 @@ def name_matches(home: RecordFolder) -> str:
 def folder_contents(home: RecordFolder) -> str:
     """The folder holds the files of a record, all of them and no others."""
     found = set(_names(home.path))
-    expected = hashed_files(home.record, home.track) | {RECORD, README, CURVE}
+    derived = {RECORD, README, CURVE, *(report.name for report in home.track.reports)}
+    expected = hashed_files(home.record, home.track) | derived
     faults = [f"{name} is missing" for name in sorted(expected - found)]
     faults += [f"{name} does not belong here" for name in sorted(found - expected)]
     if faults:
@@ -99,7 +100,7 @@ def number_unique(home: RecordFolder) -> str:
 
 @rule("track")
 def file_hashes(home: RecordFolder) -> str:
-    """record.json names every file but itself, README.md and the figure, each with its sha256."""
+    """record.json names every file but itself and what is made from them, each with its sha256."""
     expected = hashed_files(home.record, home.track)
     listed = set(home.record.files)
     faults = [f"{name} is not listed in record.json" for name in sorted(expected - listed)]

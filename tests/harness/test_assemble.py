@@ -92,6 +92,9 @@ def test_a_new_record_is_true_but_for_what_is_pending(run: Path, root: Path) -> 
     assert (record.seed, record.score.value, record.published.value) == (1, 0.91, 0.91)
     for name in ("speedrun.py", "manifest.json", "log.jsonl", "evidence.jsonl", "checkpoint.bin"):
         assert (made.path / name).read_bytes() == (run / name).read_bytes()
+    assert (made.path / "mistakes.md").read_text() == "- 91 92 93 94 95 96 97 98 99\n"
+    assert "mistakes.md" not in record.files
+    assert "[wrong answers](mistakes.md)" in (made.path / "README.md").read_text()
 
 
 def test_the_second_run_completes_a_record(run: Path, second: Path, root: Path) -> None:
@@ -103,6 +106,7 @@ def test_the_second_run_completes_a_record(run: Path, second: Path, root: Path) 
     assert record.verification is not None
     assert (record.verification.score.value, record.published.value) == (0.9, 0.9)
     assert IDEA in (path / "README.md").read_text()
+    assert len((path / "mistakes.md").read_text().splitlines()) == 2
 
 
 def test_numbers_run_on(run: Path, other: Path, root: Path) -> None:

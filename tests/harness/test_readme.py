@@ -1,11 +1,17 @@
 """Blocks between marks: found by their lines, replaced alone, and refused where the marks are not whole."""
 
+import datetime
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import Problem
-from harness.readme import block_names, find_block, replace_block
+from harness.readme import block_names, find_block, replace_block, results_block
+from harness.record import Record, ScoreEntry, worse
+from harness.track import Report
+from toy_track.track import TRACK
 
 DOCUMENT = (
     "# Title\n<!-- a:start -->\nold\nlines\n<!-- a:end -->\ntext\n<!-- b:x:start -->\n<!-- b:x:end -->\n"
@@ -52,3 +58,18 @@ def test_marks_that_are_not_whole_are_refused(document: str, says: str) -> None:
     with pytest.raises(Problem) as caught:
         find_block(document, "a", file="F")
     assert says in str(caught.value)
+
+
+def test_results_show_pictures_and_link_to_other_reports() -> None:
+    score = ScoreEntry(value=0.742, low=0.714, high=0.768, count=1000)
+    record = Record(
+        ruleset="1", track="toy_track", hardware_class="cpu", number=1, date=datetime.date(2026, 11, 30),
+        name="idea", description="Learns", contributors=("Ada",), seed=1, time_s=432.0, cpu_s=1.0,
+        score=score, target=0.7, hardware="h", calibration_s=1.0, files={}, verification=None,
+        published=worse(score, None),
+    )  # fmt: skip
+    plain = results_block(record, replace(TRACK, reports=()))
+    assert plain.endswith("(training_curve.svg)")
+    reports = (Report("speed.svg", "speed", str), Report("answers.md", "answers", str))
+    shown = results_block(record, replace(TRACK, reports=reports))
+    assert shown == plain + "\n\n![speed](speed.svg)\n\n[answers](answers.md)"

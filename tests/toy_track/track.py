@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import Problem
 from harness.files import read_jsonl
 from harness.intervals import wilson
-from harness.track import HardwareClass, Score, Track
+from harness.track import HardwareClass, Report, Score, Track
 
 COUNT = 100
 DATA = b"0 1 4 9 16 25\n"
@@ -55,6 +55,15 @@ def ready() -> list[str]:
     return []
 
 
+def mistakes(folder: Path) -> str:
+    """A list of the numbers that were squared wrongly, a run a line."""
+    files = [folder / "evidence.jsonl", folder / "verification/evidence.jsonl"]
+    wrong = [
+        [n for n, right in enumerate(score(file).outcomes) if not right] for file in files if file.exists()
+    ]
+    return "".join(f"- {' '.join(map(str, numbers)) or 'none'}\n" for numbers in wrong)
+
+
 TRACK = Track(
     name="toy_track",
     title="Squares",
@@ -72,4 +81,5 @@ TRACK = Track(
     score=score,
     calibrate=calibrate,
     ready=ready,
+    reports=(Report("mistakes.md", "wrong answers", mistakes),),
 )

@@ -55,7 +55,7 @@ def test_any_content_of_any_file_is_judged_in_full(data: st.DataObject, forged: 
     finally:
         path.write_bytes(content)
     assert tuple(check.name for check in checks) == CHECKS
-    assert not all(check.passed for check in checks) or path.suffix == ".svg"
+    assert not all(check.passed for check in checks) or path.name in ("training_curve.svg", "mistakes.md")
 
 
 @pytest.mark.parametrize("content", RUBBISH, ids=repr)

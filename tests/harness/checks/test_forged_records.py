@@ -203,6 +203,7 @@ FORGERIES = [
     Forgery(
         "figure missing", remove("training_curve.svg"), ("folder_contents",), "training_curve.svg is missing",
     ),
+    Forgery("report missing", remove("mistakes.md"), ("folder_contents",), "mistakes.md is missing"),
     Forgery(
         "file too large", write("README.md", "x" * (8 * 2**20 + 1)), ("plain_files", "readme", "idea"),
         "8,388,609",
