@@ -60,19 +60,19 @@ def training_curve(folder: Path, record: Record, track: Track) -> str:
     if record.verification:
         runs.append(("second", LATER, record.verification, read_log(folder / SECOND / LOG)))
     field = _curve_field(runs[0][3], track)
-    with _style():
+    with style():
         figure = Figure(figsize=(7.6, 3.8))
         curves, scores = figure.subplots(1, 2, sharey=field in _metric_fields(track), width_ratios=(5, 1))
         for place, (which, color, entry, log) in enumerate(runs):
-            seconds, values = _series(log, field)
-            _draw_curve(curves, seconds, values, color, f"{which} run, seed {entry.seed}")
+            seconds, values = series(log, field)
+            draw_curve(curves, seconds, values, color, f"{which} run, seed {entry.seed}")
             score = entry.score
             spread = [[score.value - score.low], [score.high - score.value]]
             scores.errorbar(
                 [place], [score.value], yerr=np.abs(spread), fmt="D", color=color, capsize=4, ms=5
             )
         curves.set(title=f"{track.title}: {record.name}", ylabel=f"{field.replace('_', ' ')} in training")
-        _time_axis(curves, max(entry.time_s for _, _, entry, _ in runs))
+        time_axis(curves, max(entry.time_s for _, _, entry, _ in runs))
         curves.legend(loc="lower right", labelcolor="linecolor")
         if field in _metric_fields(track):
             curves.set_ylim(bottom=0)
@@ -85,7 +85,7 @@ def training_curve(folder: Path, record: Record, track: Track) -> str:
             f"target {record.target:g}", (1, record.target), xycoords=("axes fraction", "data"),
             xytext=(0, -3), textcoords="offset points", ha="right", va="top", fontsize=9,
         )  # fmt: skip
-        return _svg(figure)
+        return svg(figure)
 
 
 def history(records: Sequence[Record], track: Track) -> str:
@@ -94,7 +94,7 @@ def history(records: Sequence[Record], track: Track) -> str:
     classes = [
         hardware for hardware in track.classes if any(r.hardware_class == hardware.name for r in records)
     ]
-    with _style():
+    with style():
         figure = Figure(figsize=(7.6, 3.0 * len(classes)))
         panels = figure.subplots(len(classes), 1, squeeze=False, sharex=True)[:, 0]
         for axes, hardware in zip(panels, classes, strict=True):
@@ -102,7 +102,7 @@ def history(records: Sequence[Record], track: Track) -> str:
             _draw_history(axes, here, last=max(record.date for record in records).toordinal())
             axes.set(title=f"{track.title}, {hardware.name}: {hardware.title}", ylabel="training time (m:ss)")
         _date_axis(panels[-1], records)
-        return _svg(figure)
+        return svg(figure)
 
 
 def _draw_history(axes: Axes, records: Sequence[Record], last: int) -> None:
@@ -137,9 +137,10 @@ def _date_axis(axes: Axes, records: Sequence[Record]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda day, _: date.fromordinal(int(day)).isoformat()))
 
 
-def _draw_curve(
+def draw_curve(
     axes: Axes, seconds: NDArray[np.float64], values: NDArray[np.float64], color: str, label: str
 ) -> None:
+    """Draw a number over time, both (steps,); a long curve as its running mean over the curve itself."""
     if len(values) < _SMOOTHED_FROM:
         axes.plot(seconds, values, color=color, label=label, marker="o", ms=3)
         return
@@ -149,7 +150,8 @@ def _draw_curve(
     axes.plot(seconds[width - 1 :], np.convolve(values, kernel, mode="valid"), color=color, label=label)
 
 
-def _time_axis(axes: Axes, longest: float) -> None:
+def time_axis(axes: Axes, longest: float) -> None:
+    """Ticks at round times for a horizontal axis of so many seconds."""
     axes.set_xlim(left=0)
     if longest < 120:
         axes.set_xlabel("time (s)")
@@ -167,7 +169,7 @@ def _clock_ticks(axis: Axis, longest: float) -> None:
 
 def _metric_fields(track: Track) -> tuple[str, ...]:
     """Names under which a step may log the track's own metric."""
-    return (re.sub(r"\W+", "_", track.metric), "solve_rate")
+    return (re.sub(r"\W+", "_", track.metric), "solve_rate", "pass_rate")
 
 
 def _curve_field(log: RunLog, track: Track) -> str:
@@ -177,7 +179,7 @@ def _curve_field(log: RunLog, track: Track) -> str:
     return next(name for name in candidates if name in shared)
 
 
-def _series(log: RunLog, field: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def series(log: RunLog, field: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Seconds since train_start, and the field, of every step that has it; both (steps,)."""
     start = log.get("train_start").monotonic
     points = [(step.monotonic - start, step.fields[field]) for step in log.steps if field in step.fields]
@@ -186,7 +188,7 @@ def _series(log: RunLog, field: str) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """The look of every figure, whatever matplotlibrc the user has."""
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -194,7 +196,8 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _svg(figure: Figure) -> str:
+def svg(figure: Figure) -> str:
+    """The figure as text."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"

@@ -58,8 +58,8 @@ def folder(tmp_path: Path) -> Path:
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """Every figure that is drawn, before it becomes text."""
     kept: list[Figure] = []
-    to_text = figures._svg
-    monkeypatch.setattr(figures, "_svg", lambda figure: (kept.append(figure), to_text(figure))[1])
+    to_text = figures.svg
+    monkeypatch.setattr(figures, "svg", lambda figure: (kept.append(figure), to_text(figure))[1])
     return kept
 
 
