@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from harness.errors import Problem
 from harness.intervals import bootstrap
 from harness.machine import inspect
-from harness.track import HardwareClass, Score, Track
+from harness.track import HardwareClass, Report, Score, Track
 from llm.answers import Verdict, judge
 from llm.calibration import calibrate
 from llm.completion import Limits, Sampling
@@ -202,6 +202,18 @@ def _ready() -> list[str]:
     return [f"the {name} library" for name in libraries if find_spec(name) is None]
 
 
+def _progress(folder: Path) -> str:
+    from llm.figures import progress  # matplotlib is slow to import
+
+    return progress(folder)
+
+
+def _completions(folder: Path) -> str:
+    from llm.report import completions  # it reads this file
+
+    return completions(folder)
+
+
 TRACK = Track(
     name="llm",
     title="Sokoban by RL fine-tuning",
@@ -244,4 +256,8 @@ TRACK = Track(
     score=score,
     calibrate=calibrate,
     ready=_ready,
+    reports=(
+        Report("progress.svg", "how training went, step by step", _progress),
+        Report("completions.md", "What the model answered", _completions),
+    ),
 )

@@ -19,7 +19,19 @@ from harness.track import ROOT
 from llm.completion import INTERRUPTION
 from llm.evidence import write_evidence
 from llm.puzzles import Puzzle, read_puzzles
-from llm.report import LONGEST_SHOWN, completions, fenced, main, page, pass_at, read_runs, shortened, tables
+from llm.report import (
+    COMPLETIONS,
+    LONGEST_SHOWN,
+    PROGRESS,
+    completions,
+    fenced,
+    main,
+    page,
+    pass_at,
+    read_runs,
+    shortened,
+    tables,
+)
 from llm.track import TASKS, TRACK, Outcomes, evidence_header, score_outcomes
 
 LIMITS = TASKS["cpu"].limits
@@ -216,3 +228,9 @@ def test_the_command_writes_what_the_folder_has_sources_for(
 def test_a_report_needs_neither_torch_nor_transformers() -> None:
     code = "import sys, llm.report; assert not {'torch', 'transformers'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_the_track_makes_what_the_command_writes(folder: Path, runs: dict[str, Outcomes]) -> None:
+    progress, answers = TRACK.reports
+    assert (progress.name, answers.name) == (PROGRESS, COMPLETIONS)
+    assert answers.make(folder) == page(runs)
