@@ -6,6 +6,7 @@ A pass through the model takes as long as its arithmetic or its reading of weigh
 memory, whichever is longer, at stated fractions of the hardware's peak. Everything else (launching kernels,
 scheduling, sampling, tokenizing, rewards) counts as nothing, so these are bounds, not forecasts. Lengths of
 completions are spread as `max * u**k`, u even in (0, 1), with k chosen for the mean.
+`benchmarks.llm_step_check` compares the same functions with a measured step of the cpu class.
 """
 
 import json
@@ -187,11 +188,16 @@ def decode_pass(model: Architecture, device: Device, active: float, context: flo
     return device.seconds(model.flops(active, active * context, active), read)
 
 
-def update(model: Architecture, device: Device, prompt: int, lengths: np.ndarray, passes: float) -> float:
-    """Loss and gradients of these completions; `passes` is the cost in forward passes."""
-    whole = lengths.astype(float) + prompt
-    flops = model.flops(whole.sum(), (whole * (whole + 1) / 2).sum(), lengths.sum())
-    return passes * flops / device.flops
+def update(
+    model: Architecture, device: Device, prompt: int, lengths: np.ndarray, passes: float, sharing: int = 1
+) -> float:
+    """Loss and gradients of these completions; `passes` is the cost in forward passes.
+
+    `sharing` completions read their prompt together.
+    """
+    own, prompts = lengths.astype(float), len(lengths) / sharing
+    pairs = (own * (own + 1) / 2 + own * prompt).sum() + prompts * prompt * (prompt + 1) / 2
+    return passes * model.flops(own.sum() + prompts * prompt, pairs, own.sum()) / device.flops
 
 
 def optimizer(model: Architecture, device: Device) -> float:

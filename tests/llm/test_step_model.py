@@ -9,6 +9,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from benchmarks.llm_step_check import Settings, measure
 from benchmarks.llm_step_model import (
     QWEN3_4B,
     Architecture,
@@ -112,7 +113,11 @@ def test_prefill_and_update_by_hand() -> None:
     assert prefill(SMALL, COMPUTES, 3, 2) == 2 * (34 * 6 + 10 * 2 + 4 * 12)
     assert prefill(SMALL, READS, 3, 2) == 108
     # A prompt of 1 and a completion of 1: 2 tokens, 3 pairs, 1 row of logits, four times.
-    assert update(SMALL, COMPUTES, 1, np.array([1]), 4) == 4 * 2 * (34 * 2 + 10 + 4 * 3)
+    assert update(SMALL, COMPUTES, 1, np.array([1]), 4) == 4 * 2 * (34 * 2 + 10 + 2 * 2 * 3)
+    # Two completions of 1 and one prompt of 3: 5 tokens, 6 pairs in the prompt and 4 for each completion.
+    assert update(SMALL, COMPUTES, 3, np.array([1, 1]), 3, sharing=2) == 3 * 2 * (
+        34 * 5 + 10 * 2 + 2 * 2 * 14
+    )
 
 
 def test_moving_weights_by_hand() -> None:
@@ -152,3 +157,15 @@ def test_decoding_of_qwen3_4b_by_hand() -> None:
     # One completion at context 1,000 on one H100 at peak: 8.04 GB of weights and 0.147 GB of keys and values.
     seconds = decode_pass(QWEN3_4B, Device(), 1, 1000)
     assert seconds == pytest.approx((8.044936e9 + 0.147456e9) / 3.35e12, rel=1e-6)
+
+
+def test_a_measured_step_takes_longer_than_its_bound() -> None:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        found = measure(Settings(steps=2))
+    finally:
+        torch.set_num_threads(threads)
+    for phase in ("rollout", "update", "step"):
+        assert 0 < found[phase]["bound"] < found[phase]["bound with fixed costs"]
+        assert found[phase]["bound"] < found[phase]["measured"]
