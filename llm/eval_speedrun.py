@@ -11,8 +11,10 @@ core, with plain transformers.
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +31,7 @@ from harness.track import Score
 from llm.checkpoint import FOLDER, INDEX, index_files, open_checkpoint
 from llm.completion import Engine, complete, completion_seed, completion_text
 from llm.engines.local import LocalEngine
+from llm.engines.server import Servers
 from llm.evidence import completion_row, write_evidence
 from llm.models import end_token, load_model, load_tokenizer, model_folder, prompt_tokens
 from llm.prompt import check_prompt
@@ -36,7 +39,9 @@ from llm.puzzles import Puzzle, read_puzzles
 from llm.track import TASKS, TRACK, Task, evidence_header, read_outcomes, score_outcomes
 
 PARTIAL = "evidence.partial.jsonl"
-CHUNK = 25  # puzzles that a process draws at a time, and most that an interruption can lose
+CHUNK = 25  # puzzles that a process draws at a time on a CPU
+IN_FLIGHT = 64  # completions that a GPU draws at a time
+LONGEST_PROMPT = 1024  # tokens; the questions have fewer than 600, and what stands around them fewer than 300
 
 
 class Job(NamedTuple):
@@ -100,16 +105,36 @@ def play(job: Job, evidence: Path) -> Score:
 
 def draw(job: Job, puzzles: Sequence[Puzzle]) -> Iterator[list[dict[str, Any]]]:
     """Rows of evidence, some puzzles at a time, in whatever order they are done."""
+    chunks: Sequence[Sequence[Puzzle]]
     chunks = [puzzles[start : start + CHUNK] for start in range(0, len(puzzles), CHUNK)]
     if not chunks:
         return
-    processes = machines.available_cores() or 1
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_load, initargs=(job,))
-    try:
-        for future in as_completed([pool.submit(_draw_chunk, chunk) for chunk in chunks]):
+    with ExitStack() as stack:
+        pool: Executor
+        draw_chunk: Callable[[Sequence[Puzzle]], list[dict[str, Any]]]
+        if torch.cuda.is_available():
+            gpus = range(torch.cuda.device_count())
+            tokenizer = load_tokenizer(job.model)
+            longest = job.task.limits.max_tokens + LONGEST_PROMPT
+            engine = stack.enter_context(
+                Servers(
+                    job.model,
+                    gpus,
+                    end=end_token(tokenizer),
+                    max_model_len=longest,
+                    in_flight=IN_FLIGHT * len(gpus),
+                )
+            )
+            chunks = [[puzzle] for puzzle in puzzles]  # they take long, and an interruption may lose few
+            pool = ThreadPoolExecutor(len(chunks))
+            draw_chunk = partial(draw_rows, engine, tokenizer, job)
+        else:
+            processes = machines.available_cores() or 1
+            pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=_load, initargs=(job,))
+            draw_chunk = _draw_chunk
+        stack.callback(pool.shutdown, wait=True, cancel_futures=True)
+        for future in as_completed([pool.submit(draw_chunk, chunk) for chunk in chunks]):
             yield future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def draw_rows(

@@ -45,6 +45,7 @@ from llm.answers import judge
 from llm.checkpoint import save_checkpoint
 from llm.completion import Completion, Engine, Limits, Sampling, complete, completion_seed, completion_text
 from llm.engines.local import LocalEngine
+from llm.engines.server import ServerEngine, Servers
 from llm.eval_speedrun import evaluate
 from llm.models import end_token, load_model, load_tokenizer, model_folder, prompt_tokens
 from llm.puzzles import Puzzle, dataset_sha256, read_puzzles
@@ -73,6 +74,8 @@ class Recipe:
     """Puzzles a step."""
     group: int = 8
     """Completions a puzzle."""
+    context: int = 256
+    """Most tokens of prompt and completion together, where servers draw."""
     max_tokens: int = 96
     """Of a completion, the interruption included."""
     answer_tokens: int = 16
@@ -115,6 +118,8 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.staleness == 0 and self.puzzles % self.trainers:
             raise Problem(f"{self.trainers} trainers cannot share {self.puzzles} puzzles")
+        if self.sharded and (self.shared_prompts or self.staleness == 0):
+            raise Problem("sharded trainers read whole completions, and leave it to servers to draw them")
         if self.group < 2 or self.steps < 1:
             raise Problem("a group has at least two completions, and a run at least one step")
 
@@ -131,6 +136,7 @@ RECIPES = {
         steps=48,
         puzzles=16,
         group=8,
+        context=6_144,
         max_tokens=4_800,  # long enough for nearly all completions that succeed
         answer_tokens=512,
         loss="cispo",  # every token keeps its gradient, however far the weights have moved
@@ -459,15 +465,16 @@ class Learner:
     def parts(self, groups: Sequence[Group]) -> Iterator[list[Group]]:
         """Groups of like length together, at most `pass_tokens` in a part, padding included."""
         recipe = self.setting.recipe
-        sizes = [len(group.prompt) + max(len(c.tokens) for c in group.completions) for group in groups]
-        part: list[Group] = []
-        for place in sorted(range(len(groups)), key=sizes.__getitem__):
-            if part and (len(part) + 1) * recipe.group * sizes[place] > recipe.pass_tokens:
-                yield part
+        widths = [(len(group.prompt), max(len(c.tokens) for c in group.completions)) for group in groups]
+        part: list[int] = []
+        for place in sorted(range(len(groups)), key=lambda place: sum(widths[place])):
+            padded = [max(column) for column in zip(*(widths[row] for row in [*part, place]), strict=True)]
+            if part and (len(part) + 1) * recipe.group * sum(padded) > recipe.pass_tokens:
+                yield [groups[row] for row in part]
                 part = []
-            part.append(groups[place])
+            part.append(place)
         if part:
-            yield part
+            yield [groups[row] for row in part]
 
     def batch(self, groups: Sequence[Group]) -> Batch:
         """The tensors of some groups."""
@@ -594,10 +601,10 @@ class ServedRollouts:
     than `staleness` updates old when its turn comes is thrown away.
     """
 
-    def __init__(self, servers: "Servers | None", setting: Setting) -> None:
+    def __init__(self, servers: ServerEngine | None, setting: Setting) -> None:
         self.servers, self.setting = servers, setting
         self.version = 0
-        self.ready: queue.Queue[Group | BaseException] = queue.Queue(maxsize=setting.recipe.puzzles)
+        self.ready: queue.Queue[Group | Exception] = queue.Queue(maxsize=setting.recipe.puzzles)
         self.stopped = threading.Event()
         self.lock = threading.Lock()
         self.threads: list[threading.Thread] = []
@@ -608,19 +615,20 @@ class ServedRollouts:
             return
         count = max(1, self.setting.recipe.in_flight // self.setting.recipe.group)
         self.threads = [
-            threading.Thread(target=self.keep_drawing, args=(source,), daemon=True) for _ in range(count)
+            threading.Thread(target=self.keep_drawing, args=(self.servers, source), daemon=True)
+            for _ in range(count)
         ]
         for thread in self.threads:
             thread.start()
 
-    def keep_drawing(self, source: Puzzles) -> None:
+    def keep_drawing(self, engine: ServerEngine, source: Puzzles) -> None:
         """What each thread does until `close`."""
         while not self.stopped.is_set():
             with self.lock:
                 drawn, version = source.take(1), self.version
             try:
-                result: Group | BaseException = draw_groups(self.servers, drawn, version, self.setting)[0]
-            except BaseException as error:  # for the main thread to raise
+                result: Group | Exception = draw_groups(engine, drawn, version, self.setting)[0]
+            except Exception as error:  # for the main thread to raise
                 result = error
             while not self.stopped.is_set():
                 try:
@@ -635,7 +643,7 @@ class ServedRollouts:
         groups: list[Group] = []
         while self.servers is not None and len(groups) < recipe.puzzles:
             result = self.ready.get()
-            if isinstance(result, BaseException):
+            if isinstance(result, Exception):
                 raise result
             if version - result.version <= recipe.staleness:
                 groups.append(result)
@@ -682,7 +690,13 @@ def open_rollouts(policy: Policy, folder: Path, setting: Setting) -> "Iterator[O
         if setting.rank == 0:
             gpus = serving_gpus(recipe.trainers, torch.cuda.device_count())
             servers = stack.enter_context(
-                Servers(folder, gpus, max_model_len=CONTEXT, in_flight=recipe.in_flight)
+                Servers(
+                    folder,
+                    gpus,
+                    end=end_token(setting.tokenizer),
+                    max_model_len=recipe.context,
+                    in_flight=recipe.in_flight,
+                )
             )
         if dist.is_initialized():
             dist.barrier()
@@ -753,7 +767,8 @@ def group(rank: int, recipe: Recipe, meeting_place: str) -> Iterator[None]:
 
 def shard(policy: Policy, device: torch.device) -> None:
     """Spread weights, gradients and moments over the trainers, layer by layer (FSDP2), in float32."""
-    policy.model.gradient_checkpointing_enable()
+    policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    policy.model.train()  # only then are activations recomputed; there is no dropout
     half = torch.bfloat16 if device.type == "cuda" else torch.float32
     precision = MixedPrecisionPolicy(param_dtype=half, reduce_dtype=torch.float32)
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
@@ -766,6 +781,8 @@ def full_weights(policy: Policy) -> dict[str, Tensor]:
     """The whole model's weights on rank 0, in the type of the starting model; elsewhere nothing."""
     options = StateDictOptions(full_state_dict=True, cpu_offload=True)
     weights = get_model_state_dict(policy, options=options)
+    if policy.model.config.tie_word_embeddings:
+        weights.pop("model.lm_head.weight", None)  # the embeddings are the head
     return {
         name.removeprefix("model."): tensor for name, tensor in weights.items() if isinstance(tensor, Tensor)
     }
@@ -811,7 +828,7 @@ def work(run: Run | SilentRun, recipe: Recipe, rank: int) -> None:
             rehearse(rollouts, learner, setting)
 
         run.train_start()
-        run.record_data([(f"{task.train}.jsonl", dataset_sha256(task.train))])
+        run.record_data([(task.train, dataset_sha256(task.train))])
         puzzles = read_puzzles(task.train)
         prompts = prompt_tokens(tokenizer, recipe.prompt, task, puzzles)
         rollouts.start(Puzzles(puzzles, prompts, run.seed))
