@@ -4,9 +4,9 @@ import importlib
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.errors import Problem
 from harness.files import sha256_file
@@ -32,6 +32,10 @@ class Score:
     """One outcome per unit, in a fixed order, so that two scores compare pairwise."""
     hardware_class: str | None = None
     """The class whose task was played, where classes have tasks of their own."""
+    checkpoint_sha256: str | None = None
+    """The checkpoint that played, where the evidence says so in its own way."""
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the recipe that the evidence repeats, because they shaped the play."""
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(number) for number in (self.value, self.low, self.high, *self.outcomes)):

@@ -49,6 +49,7 @@ class Job(NamedTuple):
 
     task: Task
     model: Path
+    """Folder of the weights; the tokenizer and its chat template are the starting model's."""
     prompt: str
     header: dict[str, Any]
 
@@ -114,7 +115,7 @@ def draw(job: Job, puzzles: Sequence[Puzzle]) -> Iterator[list[dict[str, Any]]]:
         draw_chunk: Callable[[Sequence[Puzzle]], list[dict[str, Any]]]
         if torch.cuda.is_available():
             gpus = range(torch.cuda.device_count())
-            tokenizer = load_tokenizer(job.model)
+            tokenizer = load_tokenizer(model_folder(job.task))
             longest = job.task.limits.max_tokens + LONGEST_PROMPT
             engine = stack.enter_context(
                 Servers(
@@ -177,7 +178,7 @@ _worker: _Worker | None = None  # what the initializer of a process of the pool 
 def _load(job: Job) -> None:
     global _worker
     torch.set_num_threads(1)
-    tokenizer = load_tokenizer(job.model)
+    tokenizer = load_tokenizer(model_folder(job.task))
     model = load_model(job.model, torch.device("cpu"))
     _worker = _Worker(job, LocalEngine(model, end_token(tokenizer)), tokenizer)
 

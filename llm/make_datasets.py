@@ -31,7 +31,7 @@ from sokoban.reference import Game
 
 GENERATOR = ("reasoning-gym", "0.1.25")
 SHORTEST, LONGEST = 4, 16  # moves of a solution that is kept from reasoning-gym
-TINY_LONGEST = 6
+TINY_LONGEST = 4
 TINY_EASY_SHARE = 50  # one tiny board in so many is solved by a single move
 
 Row = tuple[str, str]  # board, solution
@@ -104,7 +104,7 @@ def _turned(rows: tuple[str, ...]) -> tuple[str, ...]:
 def tiny_rows(split: Split, layouts: Set[str], bar: "tqdm[None]") -> list[Row]:
     """Rows of a tiny split, in random order, none with one of `layouts`.
 
-    Solutions of 2 to 6 moves are equally frequent, up to one row, and those of one move are rare.
+    Solutions of 2 to 4 moves are equally frequent, up to one row, and those of one move are rare.
     """
     generator = Random(split.seed)
     wanted = {1: split.rows // TINY_EASY_SHARE}

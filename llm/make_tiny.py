@@ -22,7 +22,7 @@ from harness.errors import run_command
 from harness.progress import progress_bar
 from llm.puzzles import read_puzzles
 
-SEED, STEPS, BATCH, RATE = 1, 240, 256, 3e-3
+SEED, STEPS, BATCH, RATE = 1, 215, 256, 3e-3
 PAD, END, OPEN, CLOSE = "<|pad|>", "<|end|>", "<answer>", "</answer>"
 IGNORED = -100  # the target of a token that teaches nothing
 

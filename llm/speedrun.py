@@ -48,6 +48,7 @@ from llm.engines.local import LocalEngine
 from llm.engines.server import ServerEngine, Servers
 from llm.eval_speedrun import evaluate
 from llm.models import end_token, load_model, load_tokenizer, model_folder, prompt_tokens
+from llm.prompt import check_prompt
 from llm.puzzles import Puzzle, dataset_sha256, read_puzzles
 from llm.track import TASKS, TRACK
 
@@ -100,6 +101,8 @@ class Recipe:
     """Decay of AdamW's second moment."""
     weight_decay: float = 0.0
     """Of AdamW."""
+    muon_rate: float = 0.0
+    """Of Muon for the matrices in the layers, at its highest; 0 = AdamW for them too."""
     max_gradient_norm: float = 1.0
     """Longer gradients are shortened to this."""
     shared_prompts: bool = True
@@ -116,6 +119,7 @@ class Recipe:
     """Stop where sampler and trainer differ by more, as the mean over tokens, in nats."""
 
     def __post_init__(self) -> None:
+        check_prompt(self.prompt)
         if self.staleness == 0 and self.puzzles % self.trainers:
             raise Problem(f"{self.trainers} trainers cannot share {self.puzzles} puzzles")
         if self.sharded and (self.shared_prompts or self.staleness == 0):
@@ -383,6 +387,33 @@ class Setting(NamedTuple):
     rank: int
 
 
+class Muon:
+    """Momentum whose matrices are made orthogonal before each step (Jordan et al. 2024)."""
+
+    def __init__(self, weights: Sequence[nn.Parameter], momentum: float = 0.95) -> None:
+        self.momentum = momentum
+        self.alike: dict[torch.Size, list[nn.Parameter]] = {}
+        for weight in weights:
+            self.alike.setdefault(weight.shape, []).append(weight)
+        self.buffers = {shape: torch.zeros(len(alike), *shape) for shape, alike in self.alike.items()}
+
+    @torch.no_grad()
+    def step(self, rate: float) -> None:
+        """Move the weights along their gradients; all of one shape at once."""
+        for shape, weights in self.alike.items():
+            gradients = torch.stack([weight.grad for weight in weights if weight.grad is not None])
+            buffer = self.buffers[shape].mul_(self.momentum).add_(gradients)
+            x = gradients + self.momentum * buffer
+            x = x.mT if shape[0] > shape[1] else x
+            x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+            for _ in range(5):  # Newton-Schulz: a quintic that draws every singular value towards 1
+                square = x @ x.mT
+                x = 3.4445 * x + (2.0315 * square @ square - 4.7750 * square) @ x
+            x = x.mT if shape[0] > shape[1] else x
+            for weight, update in zip(weights, x, strict=True):
+                weight.sub_(update, alpha=rate * max(1.0, shape[0] / shape[1]) ** 0.5)
+
+
 class Learner:
     """Improves the policy: one gradient step on the groups of all processes."""
 
@@ -394,20 +425,24 @@ class Learner:
     def reset(self) -> None:
         """Begin with an optimizer that has seen nothing."""
         recipe = self.setting.recipe
-        self.optimizer = torch.optim.AdamW(
-            self.parameters, lr=0.0, betas=(0.9, recipe.beta2), weight_decay=recipe.weight_decay, fused=True
+        layers = self.policy.model.model.layers
+        matrices = [weight for weight in layers.parameters() if weight.dim() == 2 and recipe.muon_rate]
+        others = [weight for weight in self.parameters if not any(weight is matrix for matrix in matrices)]
+        self.muon = Muon(matrices)
+        self.adam = torch.optim.AdamW(
+            others, lr=0.0, betas=(0.9, recipe.beta2), weight_decay=recipe.weight_decay, fused=True
         )
 
     def rate(self, step: int) -> float:
-        """The learning rate of step 1, 2, 3, ..."""
+        """The fraction of the learning rates to use at step 1, 2, 3, ..."""
         recipe = self.setting.recipe
         if step <= recipe.warmup_steps:
-            return recipe.learning_rate * step / (recipe.warmup_steps + 1)
+            return step / (recipe.warmup_steps + 1)
         progress = (step - recipe.warmup_steps) / max(1, recipe.steps - recipe.warmup_steps)
-        return recipe.learning_rate * (1 - progress * (1 - recipe.final_rate))
+        return 1 - progress * (1 - recipe.final_rate)
 
     def learn(self, groups: Sequence[Group], rate: float) -> dict[str, float]:
-        """One step at this learning rate; returns what there is to say about it."""
+        """One step at this fraction of the learning rates; returns what there is to say about it."""
         recipe = self.setting.recipe
         kept = [group for group in groups if not group.constant]
         kept_tokens = sum(sum(completion.sampled) for group in kept for completion in group.completions)
@@ -448,7 +483,7 @@ class Learner:
             "entropy": entropy,
             "clip_ratio": clip_ratio,
             "gradient_norm": norm,
-            "learning_rate": rate,
+            "learning_rate": rate * recipe.learning_rate,
         }
 
     def step(self, rate: float) -> float:
@@ -456,10 +491,12 @@ class Learner:
         if not self.setting.recipe.sharded:
             add_gradients(self.parameters)
         norm = nn.utils.clip_grad_norm_(self.parameters, self.setting.recipe.max_gradient_norm)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=False)
+        for group in self.adam.param_groups:
+            group["lr"] = rate * self.setting.recipe.learning_rate
+        self.adam.step()
+        self.muon.step(rate * self.setting.recipe.muon_rate)
+        for parameter in self.parameters:
+            parameter.grad = None
         return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
 
     def parts(self, groups: Sequence[Group]) -> Iterator[list[Group]]:

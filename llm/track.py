@@ -113,7 +113,18 @@ def score_outcomes(outcomes: Outcomes) -> Score:
     solved = [[float(verdict.solved) for verdict, _ in row] for row in outcomes.completions]
     means = tuple(sum(row) / len(row) for row in solved)
     value = sum(means) / len(means)
-    return Score(value, *bootstrap(solved), None, len(means), "puzzles", means, outcomes.header["class"])
+    task_class, prompt = outcomes.header["class"], outcomes.header["prompt"]
+    return Score(
+        value,
+        *bootstrap(solved),
+        successes=None,
+        count=len(means),
+        unit="puzzles",
+        outcomes=means,
+        hardware_class=task_class,
+        checkpoint_sha256=outcomes.header["checkpoint_sha256"],
+        recipe={"task": task_class, "prompt": prompt},
+    )
 
 
 def read_outcomes(evidence: Path) -> Outcomes:

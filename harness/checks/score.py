@@ -6,7 +6,7 @@ import math
 from harness.checks.base import Rule, RunFiles, expect, rule
 from harness.errors import Problem
 from harness.files import read_bytes
-from harness.record import LOG, RECORD
+from harness.record import LOG, MANIFEST, RECORD
 
 # Replays on other machines may differ in the last bits of a bootstrap's mean.
 REPLAY_TOLERANCE = 1e-9
@@ -37,14 +37,27 @@ def evidence_logged(run: RunFiles) -> str:
     return found
 
 
-@rule("track", "schema")
+@rule("track")
 def evidence(run: RunFiles) -> str:
     """Every line of the evidence keeps the rules when it is played again."""
     score = run.score
+    return f"{score.value:.4f} [{score.low:.4f}, {score.high:.4f}] from {score.count} {score.unit}"
+
+
+@rule("evidence", "schema", "manifest")
+def evidence_source(run: RunFiles) -> str:
+    """What the evidence says of where it comes from is true: class, checkpoint, fields of the recipe."""
+    score, manifest = run.score, run.name(MANIFEST)
     if score.hardware_class is not None:
         played = run.home.record.hardware_class
         expect("hardware_class", played, score.hardware_class, by=run.evidence, file=RECORD)
-    return f"{score.value:.4f} [{score.low:.4f}, {score.high:.4f}] from {score.count} {score.unit}"
+    if score.checkpoint_sha256 is not None:
+        found = run.home.sha256(run.checkpoint)
+        expect("sha256", found, score.checkpoint_sha256, by=run.evidence, file=run.checkpoint)
+    for name, value in score.recipe.items():
+        found_value = run.manifest.recipe.get(name)
+        expect(f"the recipe's {name}", found_value, value, by=run.evidence, file=manifest)
+    return "as the run's files say"
 
 
 @rule("evidence", "schema")
@@ -88,4 +101,12 @@ def header_checkpoint(evidence: bytes) -> object:
     return header.get("checkpoint_sha256") if isinstance(header, dict) else None
 
 
-RULES: tuple[Rule[RunFiles], ...] = (checkpoint, evidence_logged, evidence, score, score_in_log, target)
+RULES: tuple[Rule[RunFiles], ...] = (
+    checkpoint,
+    evidence_logged,
+    evidence,
+    evidence_source,
+    score,
+    score_in_log,
+    target,
+)
