@@ -1,12 +1,14 @@
 """A whole track in one page: square the numbers from 0 to 99.
 
-Evidence is one line a number, in order: {"number": 3, "answer": 9}.
+Evidence is one line a number, in order: {"number": 3, "answer": 9}. The first may have a `source` too, which
+says where the evidence comes from, in the names of `Score`.
 """
 
 import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.errors import Problem
 from harness.files import read_jsonl
@@ -20,7 +22,9 @@ DATA = b"0 1 4 9 16 25\n"
 def score(evidence: Path) -> Score:
     """The share of right answers; a Problem names the line that breaks the form."""
     outcomes: list[float] = []
+    source: dict[str, Any] = {}
     for line, entry in read_jsonl(evidence):
+        source |= entry.pop("source", {})
         expected = {"number": len(outcomes), "answer": entry.get("answer")}
         if len(outcomes) == COUNT or entry != expected or type(entry["answer"]) is not int:
             raise Problem(f"not the answer to number {len(outcomes)} of {COUNT}", file=evidence, line=line)
@@ -29,7 +33,7 @@ def score(evidence: Path) -> Score:
         raise Problem(f"{len(outcomes)} answers, not {COUNT}", file=evidence)
     successes = int(sum(outcomes))
     low, high = wilson(successes, COUNT)
-    return Score(successes / COUNT, low, high, successes, COUNT, "numbers", tuple(outcomes))
+    return Score(successes / COUNT, low, high, successes, COUNT, "numbers", tuple(outcomes), **source)
 
 
 def evidence(right: int) -> str:

@@ -260,6 +260,18 @@ FORGERIES = [
         "evidence against the rules", lambda f: f.edit("evidence.jsonl", '"answer": 4', '"answer": "4"'),
         ("evidence", "evidence_logged"), "evidence.jsonl:3: not the answer", first=("second_seed",),
     ),
+    *(
+        Forgery(
+            f"evidence of another {what}",
+            lambda f, source=source: f.edit("evidence.jsonl", '"answer": 0', f'"answer": 0, "source": {source}'),
+            ("evidence_source", "evidence_logged"), says, first=("second_seed",),
+        )
+        for what, source, says in (
+            ("class", '{"hardware_class": "1xH100"}', "hardware_class is 'cpu', expected '1xH100'"),
+            ("saved checkpoint", f'{{"checkpoint_sha256": "{WRONG}"}}', f"expected '{WRONG}' by"),
+            ("prompt", '{"recipe": {"prompt": "a hint"}}', "the recipe's prompt is None, expected 'a hint'"),
+        )
+    ),
     Forgery(
         "evidence cut", cut("evidence.jsonl"), ("evidence", "evidence_logged"),
         "evidence.jsonl:100: the last line", first=("second_seed",),
