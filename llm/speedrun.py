@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -91,6 +91,10 @@ class Recipe:
     """... and rise by this; for cispo the largest ratio itself."""
     scaled: bool = False
     """Divide advantages by the standard deviation of their group."""
+    blame: float = 1.0
+    """The weight of negative advantages; below 1 a step learns more from what went well."""
+    entropy_weight: float = 0.0
+    """Of the mean entropy of tokens, added to the loss with a minus."""
     learning_rate: float = 1e-4
     """Of AdamW, at its highest."""
     warmup_steps: int = 5
@@ -302,7 +306,8 @@ class Policy(nn.Module):
         """Log-probabilities (M,) of the targets and entropies (M,) at the temperature of the sampler."""
         logits = self.model.lm_head(hidden).float() / self.recipe.temperature
         log_probabilities = logits.log_softmax(dim=1)
-        entropies = -(log_probabilities.detach().exp() * log_probabilities.detach()).sum(dim=1)
+        with nullcontext() if self.recipe.entropy_weight else torch.no_grad():
+            entropies = -(log_probabilities.exp() * log_probabilities).sum(dim=1)
         return log_probabilities.gather(1, targets[:, None])[:, 0], entropies
 
     def hidden(self, batch: Batch) -> Tensor:
@@ -339,11 +344,13 @@ class Policy(nn.Module):
 # ---- learning -----------------------------------------------------------------------------------------
 
 
-def advantages(groups: Sequence[Group], scaled: bool) -> Tensor:
+def advantages(groups: Sequence[Group], recipe: Recipe) -> Tensor:
     """(P, G) rewards less their group's mean; `scaled`, over their deviation too (Shao et al. 2024)."""
     rewards = torch.tensor([group.rewards for group in groups])
     centred = rewards - rewards.mean(dim=1, keepdim=True)
-    return centred / (rewards.std(dim=1, keepdim=True) + 1e-4) if scaled else centred
+    if recipe.scaled:
+        centred = centred / (rewards.std(dim=1, keepdim=True) + 1e-4)
+    return torch.where(centred < 0, recipe.blame * centred, centred)
 
 
 def surrogate(
@@ -464,13 +471,18 @@ class Learner:
                 recipe, log_probabilities, batch.sampler_log_probabilities, batch.advantages
             )
             weights = token_weights(recipe, batch.sampled, completions, tokens)
-            loss = (losses * weights).sum()
+            loss = (losses * weights).sum() - recipe.entropy_weight * entropies.sum() / tokens
             (
                 loss * recipe.trainers if recipe.sharded else loss
             ).backward()  # shards take the mean, not the sum
             difference = (log_probabilities.detach() - batch.sampler_log_probabilities)[batch.sampled]
             divergence = difference.exp() - 1 - difference  # Schulman 2020, the third estimator of KL
-            columns = (difference.abs(), divergence, entropies[batch.sampled], clipped[batch.sampled])
+            columns = (
+                difference.abs(),
+                divergence,
+                entropies.detach()[batch.sampled],
+                clipped[batch.sampled],
+            )
             if batch.advantages.any():
                 sums += torch.stack([column.sum(dtype=torch.float64) for column in columns]).cpu()
         sums = total(sums) / tokens
@@ -529,7 +541,7 @@ class Learner:
             token_mask.long(),
             pad([row.sampled for row in rows], False),
             pad([row.log_probabilities for row in rows], 0.0),
-            advantages(groups, self.setting.recipe.scaled).flatten(),
+            advantages(groups, self.setting.recipe).flatten(),
         )
 
 
