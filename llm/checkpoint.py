@@ -9,6 +9,7 @@ every file in it with its SHA-256, and the evaluation loads none that differs:
 from pathlib import Path
 
 from pydantic import BaseModel
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -30,11 +31,17 @@ class Index(BaseModel):
 def save_checkpoint(
     run: Path, model: PreTrainedModel, weights: dict[str, Tensor], tokenizer: PreTrainedTokenizerBase
 ) -> bytes:
-    """Write weights, configuration and tokenizer into `run`/checkpoint; returns the index."""
+    """Write weights, configuration and tokenizer into `run`/checkpoint; returns the index.
+
+    Raises:
+        Problem: there is no room, or no permission to write there.
+    """
     folder = run / FOLDER
     try:
         model.save_pretrained(folder, state_dict=weights)
         tokenizer.save_pretrained(folder)
+    except SafetensorError as error:
+        raise unwritable(folder, OSError(str(error))) from error
     except OSError as error:
         raise unwritable(folder, error) from error
     return (canonical_json({"files": index_files(folder)}) + "\n").encode()
