@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -69,9 +69,9 @@ class Recipe:
     """What stands around the question; `llm.prompt` says what may."""
     trainers: int = 2
     """Processes that train: one a core, or one a GPU while vLLM serves on the others."""
-    steps: int = 150
+    steps: int = 140
     """Gradient steps."""
-    puzzles: int = 32
+    puzzles: int = 64
     """Puzzles a step."""
     group: int = 8
     """Completions a puzzle."""
@@ -91,11 +91,9 @@ class Recipe:
     """... and rise by this; for cispo the largest ratio itself."""
     scaled: bool = False
     """Divide advantages by the standard deviation of their group."""
-    blame: float = 1.0
+    blame: float = 0.5
     """The weight of negative advantages; below 1 a step learns more from what went well."""
-    entropy_weight: float = 0.0
-    """Of the mean entropy of tokens, added to the loss with a minus."""
-    learning_rate: float = 1e-4
+    learning_rate: float = 2e-4
     """Of AdamW, at its highest."""
     warmup_steps: int = 5
     """The rate rises linearly over these, ..."""
@@ -105,8 +103,6 @@ class Recipe:
     """Decay of AdamW's second moment."""
     weight_decay: float = 0.0
     """Of AdamW."""
-    muon_rate: float = 0.0
-    """Of Muon for the matrices in the layers, at its highest; 0 = AdamW for them too."""
     max_gradient_norm: float = 1.0
     """Longer gradients are shortened to this."""
     shared_prompts: bool = True
@@ -149,6 +145,7 @@ RECIPES = {
         answer_tokens=512,
         loss="cispo",  # every token keeps its gradient, however far the weights have moved
         clip_high=4.0,
+        blame=1.0,
         learning_rate=1.6e-6,
         warmup_steps=5,
         final_rate=0.3,
@@ -306,7 +303,7 @@ class Policy(nn.Module):
         """Log-probabilities (M,) of the targets and entropies (M,) at the temperature of the sampler."""
         logits = self.model.lm_head(hidden).float() / self.recipe.temperature
         log_probabilities = logits.log_softmax(dim=1)
-        with nullcontext() if self.recipe.entropy_weight else torch.no_grad():
+        with torch.no_grad():
             entropies = -(log_probabilities.exp() * log_probabilities).sum(dim=1)
         return log_probabilities.gather(1, targets[:, None])[:, 0], entropies
 
@@ -394,33 +391,6 @@ class Setting(NamedTuple):
     rank: int
 
 
-class Muon:
-    """Momentum whose matrices are made orthogonal before each step (Jordan et al. 2024)."""
-
-    def __init__(self, weights: Sequence[nn.Parameter], momentum: float = 0.95) -> None:
-        self.momentum = momentum
-        self.alike: dict[torch.Size, list[nn.Parameter]] = {}
-        for weight in weights:
-            self.alike.setdefault(weight.shape, []).append(weight)
-        self.buffers = {shape: torch.zeros(len(alike), *shape) for shape, alike in self.alike.items()}
-
-    @torch.no_grad()
-    def step(self, rate: float) -> None:
-        """Move the weights along their gradients; all of one shape at once."""
-        for shape, weights in self.alike.items():
-            gradients = torch.stack([weight.grad for weight in weights if weight.grad is not None])
-            buffer = self.buffers[shape].mul_(self.momentum).add_(gradients)
-            x = gradients + self.momentum * buffer
-            x = x.mT if shape[0] > shape[1] else x
-            x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
-            for _ in range(5):  # Newton-Schulz: a quintic that draws every singular value towards 1
-                square = x @ x.mT
-                x = 3.4445 * x + (2.0315 * square @ square - 4.7750 * square) @ x
-            x = x.mT if shape[0] > shape[1] else x
-            for weight, update in zip(weights, x, strict=True):
-                weight.sub_(update, alpha=rate * max(1.0, shape[0] / shape[1]) ** 0.5)
-
-
 class Learner:
     """Improves the policy: one gradient step on the groups of all processes."""
 
@@ -432,16 +402,12 @@ class Learner:
     def reset(self) -> None:
         """Begin with an optimizer that has seen nothing."""
         recipe = self.setting.recipe
-        layers = self.policy.model.model.layers
-        matrices = [weight for weight in layers.parameters() if weight.dim() == 2 and recipe.muon_rate]
-        others = [weight for weight in self.parameters if not any(weight is matrix for matrix in matrices)]
-        self.muon = Muon(matrices)
         self.adam = torch.optim.AdamW(
-            others, lr=0.0, betas=(0.9, recipe.beta2), weight_decay=recipe.weight_decay, fused=True
+            self.parameters, lr=0.0, betas=(0.9, recipe.beta2), weight_decay=recipe.weight_decay, fused=True
         )
 
     def rate(self, step: int) -> float:
-        """The fraction of the learning rates to use at step 1, 2, 3, ..."""
+        """The fraction of the learning rate to use at step 1, 2, 3, ..."""
         recipe = self.setting.recipe
         if step <= recipe.warmup_steps:
             return step / (recipe.warmup_steps + 1)
@@ -449,7 +415,7 @@ class Learner:
         return 1 - progress * (1 - recipe.final_rate)
 
     def learn(self, groups: Sequence[Group], rate: float) -> dict[str, float]:
-        """One step at this fraction of the learning rates; returns what there is to say about it."""
+        """One step at this fraction of the learning rate; returns what there is to say about it."""
         recipe = self.setting.recipe
         kept = [group for group in groups if not group.constant]
         kept_tokens = sum(sum(completion.sampled) for group in kept for completion in group.completions)
@@ -471,7 +437,7 @@ class Learner:
                 recipe, log_probabilities, batch.sampler_log_probabilities, batch.advantages
             )
             weights = token_weights(recipe, batch.sampled, completions, tokens)
-            loss = (losses * weights).sum() - recipe.entropy_weight * entropies.sum() / tokens
+            loss = (losses * weights).sum()
             (
                 loss * recipe.trainers if recipe.sharded else loss
             ).backward()  # shards take the mean, not the sum
@@ -480,7 +446,7 @@ class Learner:
             columns = (
                 difference.abs(),
                 divergence,
-                entropies.detach()[batch.sampled],
+                entropies[batch.sampled],
                 clipped[batch.sampled],
             )
             if batch.advantages.any():
@@ -506,7 +472,6 @@ class Learner:
         for group in self.adam.param_groups:
             group["lr"] = rate * self.setting.recipe.learning_rate
         self.adam.step()
-        self.muon.step(rate * self.setting.recipe.muon_rate)
         for parameter in self.parameters:
             parameter.grad = None
         return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
