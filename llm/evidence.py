@@ -1,17 +1,16 @@
 """FIXED: the file of everything that a model answered, `evidence.jsonl.xz`.
 
-It is one xz stream of JSON lines. The first line says what was evaluated and how, see
+It is one xz stream of JSON lines with sorted keys. The first line says what was evaluated and how, see
 `llm.track.evidence_header`; then comes one line a puzzle, in order, with all its completions:
 
-    {"puzzle":0,"completions":[{"text":"...","tokens":37,"finish":"stop"},
-        {"text":"...","tokens":9000,"finish":"stop","interrupted":8123,"answer_tokens":40},...]}
+    {"completions":[{"finish":"stop","text":"...","tokens":37},
+        {"answer_tokens":40,"finish":"stop","interrupted":8123,"text":"...","tokens":9000},...],"puzzle":0}
 
 `tokens` counts all of a completion, the end token and the interruption included. `finish` is "length" where
 it was cut off before its end. Where it was interrupted, `interrupted` is the number of characters before
 `llm.completion.INTERRUPTION`, and `answer_tokens` the number of tokens after it.
 """
 
-import json
 import lzma
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 
 from harness.errors import Problem
 from harness.files import _parse as parse_json
-from harness.files import write_atomic
+from harness.files import canonical_json, write_atomic
 from llm.completion import INTERRUPTION, Completion, Limits
 
 LONGEST_LINE = 2**24  # bytes; eight completions of 12,288 tokens take less than a quarter
@@ -87,7 +86,7 @@ def write_evidence(path: Path, header: Mapping[str, object], rows: Iterable[Mapp
 
 
 def _line(value: Mapping[str, object]) -> bytes:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    return canonical_json(value).encode() + b"\n"
 
 
 def read_evidence(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -316,7 +316,7 @@ def test_a_changed_eval_row_is_refused_and_named(
         (lambda data: lzma.compress(lzma.decompress(data)[:-1]), "the last line is cut short"),
         (
             lambda data: lzma.compress(
-                lzma.decompress(data).replace(b'{"puzzle":0', b'{"puzzle":0,"puzzle":0')
+                lzma.decompress(data).replace(b'"puzzle":0}', b'"puzzle":0,"puzzle":0}')
             ),
             "repeated key",
         ),
