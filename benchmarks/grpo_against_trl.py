@@ -280,6 +280,7 @@ def settings_of_both(settings: Settings, processes: int) -> Any:
         clip_low=0.2,
         clip_high=0.28,
         scaled=False,
+        blame=1.0,
         learning_rate=settings.learning_rate,
         warmup_steps=0,
         final_rate=1.0,

@@ -96,7 +96,7 @@ def measure(settings: Settings) -> dict[str, dict[str, float]]:
         start = time.perf_counter()
         groups = rollouts.take(step)
         drawn = time.perf_counter()
-        learner.learn(groups, recipe.learning_rate)
+        learner.learn(groups, learner.rate(step + 1))
         learned = time.perf_counter()
         if step < 2:  # they find the memory that the others use again
             continue

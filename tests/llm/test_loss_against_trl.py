@@ -26,7 +26,13 @@ GROUP, MAX_TOKENS = 4, 12
 
 def recipe_of(loss: str, **others: Any) -> Recipe:
     return Recipe(
-        trainers=1, group=GROUP, max_tokens=MAX_TOKENS, loss=loss, clip_high=CLIP_HIGH[loss], **others
+        trainers=1,
+        group=GROUP,
+        max_tokens=MAX_TOKENS,
+        loss=loss,
+        clip_high=CLIP_HIGH[loss],
+        blame=1.0,  # TRL weighs all advantages alike
+        **others,
     )
 
 
@@ -242,6 +248,6 @@ def test_advantages_are_those_of_trl() -> None:
     rewards = torch.tensor(MIXED, dtype=torch.float32)
     groups = [Group([], [], row, 0) for row in rewards.tolist()]
     centred = rewards - rewards.mean(dim=1, keepdim=True)
-    torch.testing.assert_close(advantages(groups, scaled=False), centred)
-    deviation = nanstd(rewards, dim=1)[:, None]
-    torch.testing.assert_close(advantages(groups, scaled=True), centred / (deviation + 1e-4))
+    torch.testing.assert_close(advantages(groups, recipe_of("dapo")), centred)
+    scaled = centred / (nanstd(rewards, dim=1)[:, None] + 1e-4)
+    torch.testing.assert_close(advantages(groups, recipe_of("dapo", scaled=True)), scaled)
