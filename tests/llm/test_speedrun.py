@@ -233,13 +233,16 @@ def test_token_weights_by_hand(loss: str, expected: list[list[float]]) -> None:
 def test_advantages_by_hand() -> None:
     groups = [Group([], [], [1.0, 0.0, 0.0, 1.0], 0), Group([], [], [1.0, 0.0, 0.0, 0.0], 0)]
     centred = [[0.5, -0.5, -0.5, 0.5], [0.75, -0.25, -0.25, -0.25]]
-    assert advantages(groups, scaled=False).tolist() == centred
+    assert advantages(groups, Recipe(blame=1.0)).tolist() == centred
+    assert advantages(groups, Recipe(blame=0.5)).tolist() == [
+        [value / 2 if value < 0 else value for value in row] for row in centred
+    ]
     deviations = [math.sqrt(1 / 3), 0.5]  # of samples
     expected = [
         [value / (deviation + 1e-4) for value in row]
         for row, deviation in zip(centred, deviations, strict=True)
     ]
-    torch.testing.assert_close(advantages(groups, scaled=True), torch.tensor(expected))
+    torch.testing.assert_close(advantages(groups, Recipe(scaled=True, blame=1.0)), torch.tensor(expected))
 
 
 # ---- learning -----------------------------------------------------------------------------------------
