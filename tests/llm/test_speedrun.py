@@ -637,10 +637,10 @@ def test_an_interrupted_run_says_so_and_leaves_no_process(
     tmp_path: Path, environment: dict[str, str], number: signal.Signals, reason: str
 ) -> None:
     command = [sys.executable, "-m", "llm.speedrun", "--recipe.steps", "100000"]
-    output = (tmp_path / "output").open("w")
-    process = subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=output, stderr=output, start_new_session=True
-    )
+    with (tmp_path / "output").open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
     family = [psutil.Process(process.pid)]
     try:
         log = wait_for_step(process, tmp_path)
