@@ -78,7 +78,7 @@ def place_for(size: int, places: tuple[str, ...] = ("/dev/shm", tempfile.gettemp
 # ---- from GPU to GPU ----------------------------------------------------------------------------------
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """What vLLM's trainer side reads."""
 
     weights: dict[str, Tensor]
@@ -127,14 +127,14 @@ class NcclTransfer:
 
     def send(self, weights: Mapping[str, Tensor], fleet: Fleet) -> None:
         """See `Transfer`."""
-        source = _Source(distinct(weights), self.dtype)
+        source = Source(distinct(weights), self.dtype)
         if self.engine is None:
             within(self.TIMEOUT_S, lambda: self.connect(source, fleet))
         self.engine.source = source
         with fleet.paused():
             within(self.TIMEOUT_S, self.engine.send_weights)
 
-    def connect(self, source: _Source, fleet: Fleet) -> None:
+    def connect(self, source: Source, fleet: Fleet) -> None:
         """Meet the servers."""
         from vllm.distributed.weight_transfer.factory import WeightTransferTrainerFactory
         from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo

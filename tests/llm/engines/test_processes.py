@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -120,6 +121,12 @@ def test_one_server_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- processes ----------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def own_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs, which stay after a failure, go where tests clear up."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
 def stand_ins(*behaviours: str) -> Processes:
     return Processes(
         [
@@ -158,6 +165,7 @@ def test_servers_start_answer_and_end_with_all_that_they_started() -> None:
     assert gone(pids) and not any(map(healthy, ports)) and not processes.logs.exists()
 
 
+@pytest.mark.usefixtures("own_logs")
 def test_a_server_that_ends_at_its_start_shows_the_end_of_its_log() -> None:
     processes = stand_ins("", "quit")
     with pytest.raises(Problem) as caught:
@@ -169,6 +177,7 @@ def test_a_server_that_ends_at_its_start_shows_the_end_of_its_log() -> None:
     assert descendants() == [] and Path(str(caught.value.file)).exists()
 
 
+@pytest.mark.usefixtures("own_logs")
 def test_a_server_that_never_answers_is_a_problem() -> None:
     processes = stand_ins("deaf")
     processes.START_S = 1
@@ -177,6 +186,7 @@ def test_a_server_that_never_answers_is_a_problem() -> None:
     assert descendants() == []
 
 
+@pytest.mark.usefixtures("own_logs")
 def test_a_death_while_serving_is_found() -> None:
     processes = stand_ins("", "")
     processes.start()

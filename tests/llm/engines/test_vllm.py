@@ -4,6 +4,7 @@ Log-probabilities are held against those of transformers for the same tokens, so
 a token are known from it.
 """
 
+import tempfile
 import threading
 import time
 from argparse import Namespace
@@ -18,11 +19,14 @@ import pytest
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
+from vllm_stand_in import StandIn
 
 from harness.errors import Problem
 from llm.completion import Engine, Generation, Sampling
+from llm.engines.fleet import Fleet
 from llm.engines.processes import server_arguments
 from llm.engines.server import Servers
+from llm.engines.transfer import Control, NcclTransfer, Source, distinct
 from llm.engines.vllm import VllmEngine
 
 pytestmark = [
@@ -255,7 +259,8 @@ def test_vllm_understands_the_arguments(folder: Path, nccl: bool) -> None:
     )
 
 
-def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # the log stays
     (tmp_path / "config.json").write_text('{"model_type": "no_such_model"}')
     with (
         pytest.raises(Problem, match="no_such_model"),
@@ -264,7 +269,10 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
         pass
 
 
-def test_the_death_of_a_server_ends_a_call_with_the_reason(folder: Path) -> None:
+def test_the_death_of_a_server_ends_a_call_with_the_reason(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # the log stays
     before = set(psutil.Process().children(recursive=True))
     with Servers(
         folder,
@@ -281,6 +289,37 @@ def test_the_death_of_a_server_ends_a_call_with_the_reason(folder: Path) -> None
         with pytest.raises(Problem, match="ended with status"):
             ask(servers, range(8), most=1000)
     assert not [process for process in started if process.is_running() and process.status() != "zombie"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="NCCL would wait for servers that are none")
+def test_vllms_trainer_side_speaks_to_every_server_up_to_nccl(models: list[PreTrainedModel]) -> None:
+    from vllm.distributed.weight_transfer.nccl_common import NCCLWeightTransferInitInfo
+    from vllm.distributed.weight_transfer.nccl_engine import (
+        NCCLTrainerWeightTransferEngine,
+        NCCLWeightTransferUpdateInfo,
+    )
+
+    weights = models[0].state_dict()
+    source = Source(distinct(weights), torch.bfloat16)
+    with StandIn().served() as first, StandIn().served() as second:
+        fleet = Fleet([first.port, second.port], timeout_s=20)
+        with pytest.raises(RuntimeError, match="accelerator"):
+            NcclTransfer(torch.bfloat16).connect(source, fleet)
+        trainer = NCCLTrainerWeightTransferEngine(client=Control(fleet), source=source)
+        with pytest.raises(AssertionError, match="before _broadcast"):
+            trainer.send_weights()
+        deadline = time.monotonic() + 20
+        while len(first.calls) + len(second.calls) < 6 and time.monotonic() < deadline:
+            time.sleep(0.02)
+    for rank, server in enumerate((first, second), start=1):
+        bodies = dict(server.calls)
+        assert list(bodies) == ["/init_weight_transfer_engine", "/start_weight_update", "/update_weights"]
+        info = NCCLWeightTransferInitInfo(**bodies["/init_weight_transfer_engine"]["init_info"])
+        assert (info.rank_offset, info.world_size, info.master_address) == (rank, 3, "127.0.0.1")
+        update = NCCLWeightTransferUpdateInfo(**bodies["/update_weights"]["update_info"])
+        assert update.names == [name for name in weights if name != "lm_head.weight"]
+        assert set(update.dtype_names) == {"bfloat16"}
+        assert update.shapes == [list(weights[name].shape) for name in update.names]
 
 
 # ---- GPUs ---------------------------------------------------------------------------------------------
