@@ -7,6 +7,7 @@ them.
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from harness.errors import Problem
@@ -35,12 +36,17 @@ class Puzzle:
     @property
     def level(self) -> Level:
         """The board as the rules of `sokoban.reference` take it."""
-        return parse_levels(self.board, REASONING_GYM, count=1)[0]
+        return _level(self.board)
 
     @property
     def difficulty(self) -> int:
         """Moves of the solution."""
         return len(self.solution)
+
+
+@lru_cache(maxsize=1024)  # all completions of a puzzle are judged one after the other
+def _level(board: str) -> Level:
+    return parse_levels(board, REASONING_GYM, count=1)[0]
 
 
 def read_puzzles(name: str) -> list[Puzzle]:
