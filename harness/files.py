@@ -75,7 +75,7 @@ def canonical_json(value: object) -> str:
 
 def read_json(path: Path) -> Any:
     """The value in a JSON file. Refuses repeated keys and numbers that are not finite."""
-    return _parse(read_bytes(path), path, None)
+    return parse_json(read_bytes(path), path, None)
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -90,7 +90,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                         line=number,
                         remedy="write the file again, or delete this line if its writer crashed",
                     )
-                value = _parse(line, path, number)
+                value = parse_json(line, path, number)
                 if not isinstance(value, dict):
                     raise Problem("not a JSON object", file=path, line=number)
                 yield number, value
@@ -113,7 +113,8 @@ def write_model(path: Path, value: BaseModel) -> None:
     write_atomic(path, value.model_dump_json(indent=2) + "\n")
 
 
-def _parse(data: bytes, path: Path, line: int | None) -> Any:
+def parse_json(data: bytes, path: Path, line: int | None) -> Any:
+    """The value in the bytes of a file, or of one line of it; a Problem names both where it is not JSON."""
     try:
         return json.loads(
             data.decode(), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse_constant

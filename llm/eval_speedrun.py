@@ -9,6 +9,7 @@ core, with plain transformers.
 """
 
 import argparse
+import gc
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -114,6 +115,8 @@ def draw(job: Job, puzzles: Sequence[Puzzle]) -> Iterator[list[dict[str, Any]]]:
         pool: Executor
         draw_chunk: Callable[[Sequence[Puzzle]], list[dict[str, Any]]]
         if torch.cuda.is_available():
+            gc.collect()
+            torch.cuda.empty_cache()  # what training leaves would be missing to the servers
             gpus = range(torch.cuda.device_count())
             tokenizer = load_tokenizer(model_folder(job.task))
             longest = job.task.limits.max_tokens + LONGEST_PROMPT

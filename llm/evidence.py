@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import Problem
-from harness.files import _parse as parse_json
-from harness.files import canonical_json, write_atomic
+from harness.files import canonical_json, parse_json, write_atomic
 from llm.completion import INTERRUPTION, Completion, Limits
 
 LONGEST_LINE = 2**24  # bytes; eight completions of 12,288 tokens take less than a quarter

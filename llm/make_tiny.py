@@ -1,12 +1,12 @@
-"""FIXED: make the starting model of the cpu class: a tiny Qwen3 that knows more than it shows.
+"""How the starting model of the cpu class was made: a tiny Qwen3 that knows more than it shows.
 
     python -m llm.make_tiny --output FOLDER    train it and write it, about three minutes on two cores
 
 It reads a board character by character and writes `<answer>`, moves, `</answer>`. First it is taught shortest
 solutions of tiny_train; then it watches a careless player, who makes a blind move now and again, and picks up
-that habit: it solves half of the puzzles. RL has to bring out what it knows, and to teach the rest. `llm/tiny/`
-holds the model that counts. The same seed gives the same one on one machine, and on others one that is as
-good, because sums round otherwise. Weights are rounded to bfloat16.
+that habit: it solves half of the puzzles. RL has to bring out what it knows, and to teach the rest. The model
+in `llm/tiny/` is the one that counts. The same seed gives the same one on one machine, and on others one that
+is as good, because sums round otherwise. Weights are rounded to bfloat16.
 """
 
 import argparse

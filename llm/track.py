@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from harness.errors import Problem
 from harness.intervals import bootstrap
-from harness.machine import inspect
+from harness.machine import inspect, nearest_class
 from harness.track import HardwareClass, Report, Score, Track
 from llm.answers import Verdict, judge
 from llm.calibration import calibrate
@@ -225,6 +225,14 @@ def _completions(folder: Path) -> str:
     return completions(folder)
 
 
+def _prepare() -> str:
+    """See that the starting model of this machine's class is here and whole."""
+    from llm.models import check_model
+
+    check_model(TASKS[nearest_class(TRACK, inspect()).name])
+    return ""
+
+
 TRACK = Track(
     name="llm",
     title="Sokoban by RL fine-tuning",
@@ -267,6 +275,7 @@ TRACK = Track(
     score=score,
     calibrate=calibrate,
     ready=_ready,
+    prepare=_prepare,
     reports=(
         Report("progress.svg", "how training went, step by step", _progress),
         Report("completions.md", "What the model answered", _completions),

@@ -263,10 +263,10 @@ FORGERIES = [
     *(
         Forgery(
             f"evidence of another {what}",
-            lambda f, source=source: f.edit("evidence.jsonl", '"answer": 0', f'"answer": 0, "source": {source}'),
+            lambda f, more=more: f.edit("evidence.jsonl", '"answer": 0', f'"answer": 0, "source": {more}'),
             ("evidence_source", "evidence_logged"), says, first=("second_seed",),
         )
-        for what, source, says in (
+        for what, more, says in (
             ("class", '{"hardware_class": "1xH100"}', "hardware_class is 'cpu', expected '1xH100'"),
             ("saved checkpoint", f'{{"checkpoint_sha256": "{WRONG}"}}', f"expected '{WRONG}' by"),
             ("prompt", '{"recipe": {"prompt": "a hint"}}', "the recipe's prompt is None, expected 'a hint'"),
