@@ -466,6 +466,9 @@ class Learner:
 
     def step(self, rate: float) -> float:
         """Move the weights along the gradients of all processes; returns the gradients' norm."""
+        for parameter in self.parameters:
+            if parameter.grad is None:  # this process had nothing to learn from
+                parameter.grad = torch.zeros_like(parameter)
         if not self.setting.recipe.sharded:
             add_gradients(self.parameters)
         norm = nn.utils.clip_grad_norm_(self.parameters, self.setting.recipe.max_gradient_norm)
@@ -558,9 +561,6 @@ def total(values: Tensor, largest: bool = False) -> Tensor:
 
 def add_gradients(parameters: Sequence[nn.Parameter]) -> None:
     """Give every process the sum of all processes' gradients."""
-    for parameter in parameters:
-        if parameter.grad is None:  # this process had nothing to learn from
-            parameter.grad = torch.zeros_like(parameter)
     if not dist.is_initialized():
         return
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
