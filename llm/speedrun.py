@@ -69,7 +69,7 @@ class Recipe:
     """What stands around the question; `llm.prompt` says what may."""
     trainers: int = 2
     """Processes that train: one a core, or one a GPU while vLLM serves on the others."""
-    steps: int = 140
+    steps: int = 280
     """Gradient steps."""
     puzzles: int = 64
     """Puzzles a step."""
@@ -81,7 +81,7 @@ class Recipe:
     """Of a completion, the interruption included."""
     answer_tokens: int = 16
     """After the interruption."""
-    temperature: float = 1.0
+    temperature: float = 1.2
     """Of training's completions; top_p is 1, or sampler and trainer would have two distributions."""
     loss: Loss = "dapo"
     """Which surrogate, see `surrogate` and `token_weights`."""
@@ -89,9 +89,9 @@ class Recipe:
     """The importance ratio may fall by this before its gradient is cut; not for cispo."""
     clip_high: float = 0.28
     """... and rise by this; for cispo the largest ratio itself."""
-    scaled: bool = False
+    scaled: bool = True
     """Divide advantages by the standard deviation of their group."""
-    blame: float = 0.5
+    blame: float = 0.25
     """The weight of negative advantages; below 1 a step learns more from what went well."""
     learning_rate: float = 2e-4
     """Of AdamW, at its highest."""
@@ -143,8 +143,10 @@ RECIPES = {
         context=6_144,
         max_tokens=4_800,  # long enough for nearly all completions that succeed
         answer_tokens=512,
+        temperature=1.0,
         loss="cispo",  # every token keeps its gradient, however far the weights have moved
         clip_high=4.0,
+        scaled=False,
         blame=1.0,
         learning_rate=1.6e-6,
         warmup_steps=5,
