@@ -1,6 +1,10 @@
 """The command line that every speedrun.py shares, on a toy recipe."""
 
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +17,8 @@ from harness.launch import launch
 from harness.log import read_log
 from harness.manifest import read_manifest
 from harness.run import Run, derived_seed
-from harness.track import Score
+from harness.silent import SilentRun
+from harness.track import ROOT, Score
 from toy_track import track
 
 
@@ -132,3 +137,123 @@ def test_unknown_flags_and_help_exit(command: Command, capsys: pytest.CaptureFix
             command(*arguments)
         assert caught.value.code == status
     assert "How many squares to know" in capsys.readouterr().out
+
+
+# ---- several processes --------------------------------------------------------------------------------
+
+
+def test_the_other_processes_of_torchrun_only_train(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They train the same recipe with the same seed, that of a verification too, and leave nothing."""
+    first = command()
+    verification = read_manifest(command("--verify", str(first)) / "manifest.json")
+    folders = set((command.folder / "outputs").iterdir())
+    capsys.readouterr()
+    monkeypatch.setenv("RANK", "1")
+    seen: list[tuple[int, ToyRecipe]] = []
+
+    def assist(run: SilentRun, recipe: ToyRecipe) -> None:
+        assert isinstance(run, SilentRun)
+        with run.warmup():
+            pass
+        run.train_start()
+        run.record_data([("squares.txt", "0" * 64)])
+        with run.progress(1, "step") as bar:
+            run.log_step(1, solve_rate=0.5)
+            bar.update()
+        run.train_stop(None)
+        run.save_checkpoint(b"")
+        seen.append((run.seed, recipe))
+
+    for arguments in ([], ["--recipe.right", "3"], ["--smoke"], ["--verify", str(first)]):
+        monkeypatch.setattr("sys.argv", ["speedrun", *arguments])
+        assert start(assist, command.source) == 0
+    assert seen == [
+        (1, ToyRecipe()),
+        (1, ToyRecipe(right=3)),
+        (1, ToyRecipe(right=2)),
+        (verification.seed, ToyRecipe()),
+    ]
+    assert set((command.folder / "outputs").iterdir()) == folders
+    output = capsys.readouterr()
+    assert output.out == "" and output.err == ""
+
+
+def start(train: Callable[[SilentRun, ToyRecipe], None], source: Path) -> int:
+    return launch(track.TRACK, {"cpu": ToyRecipe()}, train=train, evaluate=evaluate, source=source)
+
+
+TOGETHER = """
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import run_command
+from harness.launch import launch
+from toy_track.track import TRACK, evidence
+
+HERE = Path(__file__).parent
+
+@dataclass(frozen=True)
+class Recipe:
+    seed: int = 1
+
+def wait_for(name):
+    while not (HERE / name).exists():
+        time.sleep(0.01)
+
+def train(run, recipe):
+    with run.warmup():
+        pass
+    run.train_start()
+    if os.environ["RANK"] == "0":
+        (HERE / "started").touch()
+        wait_for("worked")
+    else:
+        wait_for("started")
+        end = time.process_time() + 0.5
+        while time.process_time() < end:
+            pass
+        (HERE / "threads").write_text(os.environ["OMP_NUM_THREADS"])
+        (HERE / "worked").touch()
+    run.log_step(1, solve_rate=0.5)
+    run.train_stop()
+    run.save_checkpoint(b"weights")
+
+def evaluate(run):
+    run.eval_start()
+    file = run.path / TRACK.evidence_name
+    file.write_text(evidence(90))
+    score = TRACK.score(file)
+    run.eval_stop(file, score)
+    run.stop()
+    return score
+
+run_command(lambda: launch(TRACK, {"cpu": Recipe()}, train=train, evaluate=evaluate, source=Path(__file__)))
+"""
+
+
+def test_torchrun_gives_one_run_that_counts_all_its_processes(tmp_path: Path) -> None:
+    """A real torchrun; the second process works for half a second while the first one waits for it."""
+    pytest.importorskip("torch")
+    (tmp_path / "speedrun.py").write_text(TOGETHER)
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    environment |= {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "CUDA_VISIBLE_DEVICES": "", "MKL_DYNAMIC": "0"}
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    done = subprocess.run(
+        [*torchrun, str(tmp_path / "speedrun.py")],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("Run folder:") == done.stdout.count("No record, because") == 1
+    (run,) = (tmp_path / "outputs").iterdir()
+    manifest, log = read_manifest(run / "manifest.json"), read_log(run / "log.jsonl")
+    assert log.status == "complete"
+    assert (tmp_path / "threads").read_text() == "1"  # so torchrun told its processes, ...
+    assert "OMP_NUM_THREADS" not in manifest.environment  # ... which is no wish of who started it
+    assert manifest.environment["MKL_DYNAMIC"] == "0"
+    assert {"MKL_DYNAMIC", "PYTHONPATH"} <= set(manifest.overriding_environment)
+    before, after = (log.get(event).fields["cpu_s"] for event in ("train_start", "train_stop"))
+    assert isinstance(before, float) and isinstance(after, float) and after - before >= 0.45

@@ -9,7 +9,7 @@ import pytest
 
 from harness import machine as machines
 from harness.errors import Problem
-from harness.machine import Machine, find_class, inspect, misfits, nearest_class, pin
+from harness.machine import Machine, find_class, inspect, launcher, misfits, nearest_class, pin
 from harness.track import HardwareClass, Track
 from toy_track.track import TRACK as TOY
 
@@ -82,6 +82,13 @@ def test_this_machine_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no affinity")
+def test_the_launcher_is_torchrun_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    assert launcher() == os.getpid()
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    assert launcher() == os.getppid()
+
+
 def test_pinning_leaves_the_first_available_cores_and_only_them() -> None:
     before = os.sched_getaffinity(0)
     try:

@@ -164,6 +164,21 @@ def test_the_environment_is_that_of_the_launch() -> None:
     assert done.stdout == "{'OMP_NUM_THREADS': '1=2'}\n"
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system keeps no launch environment")
+def test_under_torchrun_the_environment_is_what_torchrun_was_launched_with() -> None:
+    """A process that sets variables for the one it starts, as torchrun does."""
+    child = "from harness.manifest import launch_environment, relevant; print(relevant(launch_environment()))"
+    script = (
+        "import os, subprocess, sys\n"
+        "environment = {**os.environ, 'OMP_NUM_THREADS': '1', 'TORCHELASTIC_RUN_ID': 'none'}\n"
+        f"subprocess.run([sys.executable, '-c', {child!r}], env=environment, check=True)"
+    )
+    environment = {"MKL_DYNAMIC": "0", "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "{'MKL_DYNAMIC': '0'}\n"
+
+
 def test_only_variables_that_can_matter_are_kept_and_only_some_of_them_override() -> None:
     environment = {
         "HF_TOKEN": "secret",
