@@ -14,14 +14,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from harness.errors import Problem
 from harness.files import read_json
 from harness.log import read_log
 from harness.manifest import overriding, read_manifest
+from harness.silent import SilentRun
 from llm.checkpoint import FOLDER, save_checkpoint
 from llm.completion import Completion
 from llm.make_tiny import make_tokenizer
 from llm.models import load_model
-from llm.speedrun import Group, Learner, Policy, Recipe, Setting, full_weights, group, shard
+from llm.speedrun import Group, Learner, Policy, Recipe, Setting, full_weights, group, shard, train
 from llm.track import TRACK
 
 CPU = torch.device("cpu")
@@ -202,17 +204,8 @@ def test_torchrun_makes_one_run_of_its_processes(tmp_path: Path, environment: di
     assert manifest.data.items() <= dict(TRACK.data_files()).items()
 
 
-def test_another_number_of_processes_than_the_recipe_has_is_refused(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
-    """As one process that believes to be one of three."""
-    three = {"LOCAL_RANK": "0", "RANK": "0", "WORLD_SIZE": "3"}
-    done = subprocess.run(
-        [sys.executable, "-m", "llm.speedrun", "--smoke"],
-        cwd=tmp_path, env={**environment, **three}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "the recipe has 2 trainers. Remedy: --nproc_per_node=2" in done.stderr
-    assert "Traceback" not in done.stderr
-    (run,) = (tmp_path / "outputs").iterdir()
-    assert read_log(run / "log.jsonl").status == "interrupted"
+def test_another_number_of_processes_than_the_recipe_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("LOCAL_RANK", "0"), ("RANK", "0"), ("WORLD_SIZE", "3")):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Problem, match=r"the recipe has 2 trainers\. Remedy: --nproc_per_node=2"):
+        train(SilentRun(1), Recipe(trainers=2))
