@@ -57,9 +57,8 @@ def flip_a_byte(name: str) -> Callable[[Path], None]:
 def test_one_change_fails_the_check_that_names_it(
     tmp_path: Path, boxoban_folder: Path, change: Callable[[Path], None], check: str, reason: str
 ) -> None:
-    record = Path(
-        shutil.copytree(ROOT / "records/non_llm/2026-11-30_01_push-ppo", tmp_path / RECORDS[0].name)
-    )
+    original = ROOT / "records/non_llm/2026-11-30_01_push-ppo"
+    record = Path(shutil.copytree(original, tmp_path / original.name))
     change(record)
     found = failures(record)
     assert reason in found[check]
