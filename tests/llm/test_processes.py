@@ -29,7 +29,7 @@ from llm.track import TRACK
 CPU = torch.device("cpu")
 FIELDS: dict[str, Any] = {
     "group": 4, "steps": 2, "warmup_steps": 0, "final_rate": 1.0, "learning_rate": 1e-3,
-    "shared_prompts": False, "staleness": 1,
+    "shared_prompts": False, "staleness": 1, "temperature": 1.0, "scaled": False, "blame": 1.0, "beta2": 0.99,
 }  # fmt: skip
 # What each of two processes has to learn from: rewards of its groups, for each step.
 UNEVEN = (

@@ -38,7 +38,8 @@ pytestmark = [
 TASK = replace(TASKS["cpu"], completions=2, limits=Limits(max_tokens=32, answer_tokens=8))
 RECIPE = Recipe(
     prompt="{question}\n\nThink first.", trainers=1, steps=2, puzzles=2, group=2, max_tokens=32,
-    answer_tokens=8, warmup_steps=0, final_rate=1.0, learning_rate=1e-5, gap_limit=0.01,
+    answer_tokens=8, temperature=1.0, scaled=False, blame=1.0, warmup_steps=0, final_rate=1.0,
+    learning_rate=1e-5, gap_limit=0.01,
 )  # fmt: skip
 
 

@@ -55,6 +55,11 @@ from llm.track import TASKS, TRACK, read_outcomes, score_outcomes
 
 CPU = torch.device("cpu")
 LOSSES = ("grpo", "dr_grpo", "dapo", "cispo")
+FIXED: dict[str, Any] = {
+    "trainers": 1, "puzzles": 8, "group": 4, "steps": 1, "max_tokens": 96, "answer_tokens": 16,
+    "temperature": 1.0, "loss": "dapo", "clip_low": 0.2, "clip_high": 0.28, "scaled": False, "blame": 1.0,
+    "learning_rate": 1e-3, "warmup_steps": 0, "final_rate": 1.0, "beta2": 0.99, "max_gradient_norm": 1.0,
+}  # fmt: skip
 ONE_MOVE = Puzzle(0, "+++++\n+*@X+\n+++++", "R")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -62,8 +67,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def recipe_of(**fields: Any) -> Recipe:
     """One process, groups of four, and a first step at the whole learning rate."""
-    fixed = {"trainers": 1, "group": 4, "steps": 1, "warmup_steps": 0, "final_rate": 1.0}
-    return Recipe(**{**fixed, "learning_rate": 1e-3, **fields})
+    return Recipe(**{**FIXED, **fields})
 
 
 def random_groups(seed: int, rewards: Sequence[Sequence[float]]) -> list[Group]:
@@ -233,8 +237,8 @@ def test_token_weights_by_hand(loss: str, expected: list[list[float]]) -> None:
 def test_advantages_by_hand() -> None:
     groups = [Group([], [], [1.0, 0.0, 0.0, 1.0], 0), Group([], [], [1.0, 0.0, 0.0, 0.0], 0)]
     centred = [[0.5, -0.5, -0.5, 0.5], [0.75, -0.25, -0.25, -0.25]]
-    assert advantages(groups, Recipe(blame=1.0)).tolist() == centred
-    assert advantages(groups, Recipe(blame=0.5)).tolist() == [
+    assert advantages(groups, recipe_of()).tolist() == centred
+    assert advantages(groups, recipe_of(blame=0.5)).tolist() == [
         [value / 2 if value < 0 else value for value in row] for row in centred
     ]
     deviations = [math.sqrt(1 / 3), 0.5]  # of samples
@@ -242,7 +246,7 @@ def test_advantages_by_hand() -> None:
         [value / (deviation + 1e-4) for value in row]
         for row, deviation in zip(centred, deviations, strict=True)
     ]
-    torch.testing.assert_close(advantages(groups, Recipe(scaled=True, blame=1.0)), torch.tensor(expected))
+    torch.testing.assert_close(advantages(groups, recipe_of(scaled=True)), torch.tensor(expected))
 
 
 # ---- learning -----------------------------------------------------------------------------------------
