@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import psutil
+
 END = 2
 
 
@@ -110,6 +112,24 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
         except BrokenPipeError:  # the client has lost patience
             pass
+
+
+def gone(pids: list[int], within_s: float = 5) -> bool:
+    """Whether these processes have ended, or do so in time."""
+    deadline = time.monotonic() + within_s
+    while any(map(alive, pids)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits to be asked how does not."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def main(port: int, behaviour: str) -> None:

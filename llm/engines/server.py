@@ -18,6 +18,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from harness.errors import Problem
 from llm.completion import Generation, Sampling
 from llm.engines.fleet import Fleet
 from llm.engines.processes import MODEL, Processes, servers
@@ -37,6 +38,7 @@ class ServerEngine:
         self.pool = ThreadPoolExecutor(in_flight, thread_name_prefix="draw")
         self.lock = threading.Lock()
         self.busy = dict.fromkeys(fleet.ports, 0)
+        self.closed = False
 
     def generate(
         self,
@@ -78,6 +80,8 @@ class ServerEngine:
             "stop_token_ids": [self.end],
             "ignore_eos": True,  # which would be any that the model's configuration names
         }
+        if self.closed:
+            raise Problem("the servers are being stopped")
         with self.least_busy() as port:
             answer = self.fleet.post(port, "/v1/completions", request)
         (choice,) = answer["choices"]
@@ -106,8 +110,9 @@ class ServerEngine:
         self.transfer.send(weights, self.fleet)
 
     def close(self) -> None:
-        """Draw no more."""
-        self.pool.shutdown(wait=False, cancel_futures=True)
+        """Draw no more: what has not begun fails, so that whoever waits for it goes on."""
+        self.closed = True
+        self.pool.shutdown(wait=False)
 
 
 class Servers(ServerEngine):

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 import vllm_stand_in
+from vllm_stand_in import gone
 
 from harness.errors import Problem
 from harness.track import ROOT
@@ -140,16 +141,6 @@ def stand_ins(*behaviours: str) -> Processes:
 
 def descendants() -> list[psutil.Process]:
     return psutil.Process().children(recursive=True)
-
-
-def gone(pids: list[int], within_s: float = 5) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        alive = [pid for pid in pids if psutil.pid_exists(pid)]
-        if all(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE for pid in alive):
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_servers_start_answer_and_end_with_all_that_they_started() -> None:

@@ -163,3 +163,12 @@ def test_after_closing_nothing_is_drawn(fleet: list[StandIn]) -> None:
     closed.close()
     with pytest.raises(RuntimeError, match="after shutdown"):
         ask(closed, 1)
+
+
+def test_who_waits_while_it_closes_goes_on_with_a_problem(fleet: list[StandIn]) -> None:
+    closing = engine(fleet[:1], in_flight=1)
+    fleet[0].delay_s = 0.2
+    threading.Timer(0.1, closing.close).start()
+    with pytest.raises(Problem, match="being stopped"):
+        ask(closing, 100)
+    assert len(fleet[0].calls) == 1
