@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from harness.errors import Problem, run_command
+from harness.files import unwritable
 from harness.manifest import Manifest, read_manifest
 from harness.record import LOG, MANIFEST
 
@@ -56,7 +57,10 @@ class TensorBoard:
         if any(folder.glob(EVENTS)):
             raise Problem("holds events already", file=folder, remedy="delete it, or name another folder")
         writers = _library("tensorboard", "summary.writer.event_file_writer")
-        self._writer = writers.EventFileWriter(str(folder), flush_secs=5)
+        try:
+            self._writer = writers.EventFileWriter(str(folder), flush_secs=5)
+        except OSError as error:
+            raise unwritable(folder, error) from error
         self._last = (0, manifest.started_utc.timestamp())
         lines = json.dumps(settings(manifest), indent=2).splitlines()
         markdown = "\n".join(f"    {line}" for line in lines)

@@ -102,6 +102,12 @@ def second_seed(track: Track, record: Path, recipe: Any, source: Path) -> tuple[
         Problem: there is no record, or it was made by another recipe or another speedrun.py than these.
     """
     manifest = read_manifest(record / MANIFEST_NAME)
+    if manifest.track != track.name:
+        raise Problem(
+            f"is of the track {manifest.track}",
+            file=record,
+            remedy=f"python -m {manifest.track}.speedrun --verify {record}",
+        )
     if sha256_file(source) != manifest.source_sha256:
         raise Problem(
             f"{source.name} is not the one that made this record",

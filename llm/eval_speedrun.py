@@ -26,8 +26,9 @@ from transformers import PreTrainedTokenizerBase
 from harness import machine as machines
 from harness.errors import Problem, run_command
 from harness.files import canonical_json, read_bytes, sha256_bytes, sha256_file, unwritable, write_atomic
+from harness.manifest import read_manifest
 from harness.progress import progress_bar
-from harness.run import Run
+from harness.run import MANIFEST_NAME, Run
 from harness.track import Score
 from llm.checkpoint import FOLDER, INDEX, index_files, open_checkpoint
 from llm.completion import Engine, complete, completion_seed, completion_text
@@ -276,7 +277,11 @@ def main() -> None:
         evaluate_baseline(task, arguments.prompt, task.valid if arguments.valid else task.eval)
         return
     path = Path(arguments.eval_checkpoint)
-    with Run.open(path.parent if path.name in (FOLDER, INDEX) else path) as run:
+    path = path.parent if path.name in (FOLDER, INDEX) else path
+    if (track := read_manifest(path / MANIFEST_NAME).track) != TRACK.name:
+        remedy = f"python -m {track}.eval_speedrun {path}"
+        raise Problem(f"is a run of the track {track}", file=path, remedy=remedy)
+    with Run.open(path) as run:
         evaluate(run)
 
 

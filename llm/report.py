@@ -19,7 +19,8 @@ from rich.text import Text
 
 from harness.errors import Problem, run_command
 from harness.files import write_atomic
-from harness.record import LOG, SECOND
+from harness.manifest import read_manifest
+from harness.record import LOG, MANIFEST, SECOND
 from llm import figures
 from llm.answers import REASONS
 from llm.track import TRACK, Outcomes, read_outcomes
@@ -253,6 +254,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parts = [part for part, source in sources.items() if (folder / source).is_file()]
     if not parts:
         raise Problem(f"holds neither {LOG} nor {TRACK.evidence_name}", file=folder)
+    manifest = folder / MANIFEST
+    if manifest.is_file() and (track := read_manifest(manifest).track) != TRACK.name:
+        raise Problem(f"is a run of the track {track}", file=folder)
     write(folder, parts, Console())
 
 

@@ -64,9 +64,15 @@ def test_a_forged_completion_is_refused_even_with_new_hashes(record: Path) -> No
     (record / "record.json").write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     found = failures(record)
     assert "file_hashes" not in found and "evidence_logged" not in found
-    assert (
-        "second_seed" in found
-    )  # which follows from the evidence, so the second run would have to be made anew
+    assert "second_seed" in found  # which follows from the evidence
+
+
+def test_a_second_run_that_repeats_the_first_is_refused(record: Path) -> None:
+    (_, header), *lines = read_evidence(record / EVIDENCE)
+    checkpoint = sha256_file(record / "verification/checkpoint.json")
+    rows = [row for _, row in lines]
+    write_evidence(record / "verification" / EVIDENCE, {**header, "checkpoint_sha256": checkpoint}, rows)
+    assert "holds the same as" in failures(record)["evidence_distinct"]
 
 
 def test_a_changed_eval_row_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
