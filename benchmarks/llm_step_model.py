@@ -136,7 +136,7 @@ class Workload:
     """of a completion"""
 
     def lengths(self) -> np.ndarray:
-        """(puzzles * completions,) tokens of each completion, shuffled with a fixed seed."""
+        """(puzzles * completions,) tokens of each completion, a puzzle's side by side, as chance has them."""
         count = self.puzzles * self.completions
         even = (np.arange(count) + 0.5) / count
         lengths = np.ceil(self.max_tokens * even ** (self.max_tokens / self.mean_tokens - 1)).astype(int)
@@ -150,7 +150,8 @@ class Layout:
     rollout_gpus: int = 5
     trainer_gpus: int = 3
     in_flight: int = 64
-    """completions being written at any time, on all GPUs together, where rollouts are asynchronous"""
+    """places for completions on all GPUs together, where rollouts are asynchronous; a group of completions
+    keeps its places until its longest is done"""
     forward_passes: float = 4.0
     """what an update costs in forward passes: forward, forward again (checkpointing), backward twice"""
 
@@ -180,6 +181,12 @@ def steady_decode(
     # A completion met by chance is a long one more often than not, and half done.
     context = prompt + float((lengths.astype(float) ** 2).sum() / lengths.sum() / 2)
     return float(lengths.sum()) / in_flight * decode_pass(model, device, in_flight, context)
+
+
+def busy(lengths: np.ndarray, completions: int) -> float:
+    """The share of places with an unfinished completion where a group keeps its own until all are done."""
+    groups = lengths.reshape(-1, completions)
+    return float(lengths.sum() / (groups.max(axis=1).sum() * completions))
 
 
 def decode_pass(model: Architecture, device: Device, active: float, context: float) -> float:
@@ -226,13 +233,14 @@ def sync_by_host(model: Architecture, device: Device) -> float:
 def step(model: Architecture, device: Device, work: Workload, layout: Layout) -> dict[str, float]:
     """Seconds of every phase and of the whole step, synchronous and asynchronous."""
     lengths = work.lengths()
+    active = layout.in_flight * busy(lengths, work.completions)
     shares = [lengths[gpu :: layout.rollout_gpus] for gpu in range(layout.rollout_gpus)]
     # Completions of a puzzle share what its prompt leaves in memory.
     seconds = {
         "prefill": prefill(model, device, work.prompt_tokens, work.puzzles / layout.rollout_gpus),
         "decode, all at once": max(decode(model, device, work.prompt_tokens, share) for share in shares),
         "decode, always in flight": steady_decode(
-            model, device, work.prompt_tokens, lengths, layout.in_flight / layout.rollout_gpus
+            model, device, work.prompt_tokens, lengths, active / layout.rollout_gpus
         )
         / layout.rollout_gpus,
         "forward and backward": update(model, device, work.prompt_tokens, lengths, layout.forward_passes)

@@ -18,6 +18,7 @@ from benchmarks.llm_step_model import (
     Layout,
     Workload,
     all_reduce,
+    busy,
     decode,
     decode_pass,
     optimizer,
@@ -106,6 +107,12 @@ def test_steady_decoding_by_hand() -> None:
 def test_a_long_completion_is_met_more_often() -> None:
     # Tokens 1 and 3: three quarters of the time it is the long one; mean age (1 + 9) / 4 / 2 = 1.25.
     assert steady_decode(SMALL, READS, 0, np.array([1, 3]), 1) == pytest.approx(4 * (54 + 4 * 1.25) * 2)
+
+
+def test_a_group_keeps_its_places_until_its_longest_is_done() -> None:
+    # Groups of two: places for 2 * 3 and 2 * 4 tokens, of which 1 + 3 and 4 + 4 are used.
+    assert busy(np.array([1, 3, 4, 4]), 2) == 12 / 14
+    assert busy(np.array([1, 3, 4, 4]), 1) == 1
 
 
 def test_prefill_and_update_by_hand() -> None:
