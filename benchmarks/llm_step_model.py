@@ -149,7 +149,7 @@ class Layout:
 
     rollout_gpus: int = 5
     trainer_gpus: int = 3
-    in_flight: int = 64
+    in_flight: int = 192
     """places for completions on all GPUs together, where rollouts are asynchronous; a group of completions
     keeps its places until its longest is done"""
     forward_passes: float = 4.0

@@ -14,6 +14,19 @@ from harness.files import sha256_file
 ROOT = Path(__file__).resolve().parent.parent
 """The root of the repository, to which all recorded paths are relative."""
 
+HARNESS_FILES = (
+    "harness/eligibility.py",
+    "harness/files.py",
+    "harness/intervals.py",
+    "harness/launch.py",
+    "harness/log.py",
+    "harness/machine.py",
+    "harness/manifest.py",
+    "harness/run.py",
+    "harness/track.py",
+)
+"""What of the harness makes a run, and so is fixed in every track."""
+
 
 @dataclass(frozen=True)
 class Score:
@@ -32,8 +45,6 @@ class Score:
     """One outcome per unit, in a fixed order, so that two scores compare pairwise."""
     hardware_class: str | None = None
     """The class whose task was played, where classes have tasks of their own."""
-    checkpoint_sha256: str | None = None
-    """The checkpoint that played, where the evidence says so in its own way."""
     recipe: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the recipe that the evidence repeats, because they shaped the play."""
 

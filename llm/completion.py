@@ -8,6 +8,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from harness.errors import Problem
+
 if TYPE_CHECKING:  # verification reads this file without transformers
     from transformers import PreTrainedTokenizerBase
 
@@ -87,12 +89,13 @@ def complete(
     """One completion for every prompt, interrupted where it runs out of tokens.
 
     Raises:
-        ValueError: the limits leave no room to think.
+        Problem: the limits leave no room to think.
     """
     sentence = tokenizer.encode(INTERRUPTION, add_special_tokens=False)
     thinking = limits.max_tokens - limits.answer_tokens - len(sentence)
     if thinking < 1 or limits.answer_tokens < 1:
-        raise ValueError(f"{limits} leaves no room beside the {len(sentence)} tokens of the interruption")
+        reason = f"{limits} leaves no room beside the {len(sentence)} tokens of the interruption"
+        raise Problem(reason, remedy="raise max_tokens, or lower answer_tokens, but not below 1")
     first = engine.generate(prompts, seeds, [thinking] * len(prompts), sampling)
     completions = [
         Completion(*generation[:2], [True] * len(generation.tokens), generation.stopped, None)

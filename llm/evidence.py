@@ -18,12 +18,10 @@ from typing import Any
 
 from harness.errors import Problem
 from harness.files import canonical_json, parse_json, write_atomic
+from harness.packed import unpack
 from llm.completion import INTERRUPTION, Completion, Limits
 
 LONGEST_LINE = 2**24  # bytes; eight completions of 12,288 tokens take less than a quarter
-LONGEST_FILE = 2**29  # bytes, unpacked
-MOST_MEMORY = 2**27  # bytes that unpacking may take
-_CHUNK = 2**20
 
 
 def completion_row(completion: Completion, text: str, interrupted: int | None) -> dict[str, object]:
@@ -96,7 +94,7 @@ def read_evidence(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     number, rest = 1, b""
     try:
-        for chunk in _unpack(path):
+        for chunk in unpack(path):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 value = parse_json(line, path, number)
@@ -113,20 +111,3 @@ def read_evidence(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
     if rest:
         raise Problem("the last line is cut short", file=path, line=number)
-
-
-def _unpack(path: Path) -> Iterator[bytes]:
-    """The unpacked content in pieces of at most `_CHUNK` bytes; LZMAError says what is wrong with it."""
-    unpacker, size = lzma.LZMADecompressor(lzma.FORMAT_XZ, MOST_MEMORY), 0
-    with path.open("rb") as handle:
-        while not unpacker.eof:
-            packed = handle.read(_CHUNK) if unpacker.needs_input else b""
-            if unpacker.needs_input and not packed:
-                raise lzma.LZMAError("it is cut short")
-            piece = unpacker.decompress(packed, _CHUNK)
-            size += len(piece)
-            if size > LONGEST_FILE:
-                raise lzma.LZMAError(f"it unpacks to more than {LONGEST_FILE:,} bytes")
-            yield piece
-        if unpacker.unused_data or handle.read(1):
-            raise lzma.LZMAError("something follows its end")

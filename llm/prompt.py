@@ -44,7 +44,8 @@ FORBIDDEN = re.compile(
     | room | tunnel | dead | trap | freez | push | pull | shov | slid | mov | walk | player | keeper | worker
     | robot | path | route | navigat | reachab | left | right | down | upward | upper | lower | north | south
     | east | west | horizontal | vertical | diagonal | heuristic | manhattan | dijkstra | breadth | depth
-    | bfs | dfs | astar | simulat | example | instance | demonstrat )[a-z]* | up | map | maps | mapped | x""",
+    | bfs | dfs | astar | search | backward | revers | nudg | wedg | simulat | example | instance
+    | demonstrat )[a-z]* | star | up | map | maps | mapped | x""",
     re.VERBOSE | re.IGNORECASE,
 )
 """Whole words that are of this task, or of the ways to solve it; where [a-z]* follows, with any ending."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from harness.errors import Problem
 from harness.intervals import bootstrap
 from harness.machine import inspect, nearest_class
-from harness.track import HardwareClass, Report, Score, Track
+from harness.track import HARNESS_FILES, HardwareClass, Report, Score, Track
 from llm.answers import Verdict, judge
 from llm.calibration import calibrate
 from llm.completion import Limits, Sampling
@@ -122,7 +122,6 @@ def score_outcomes(outcomes: Outcomes) -> Score:
         unit="puzzles",
         outcomes=means,
         hardware_class=task_class,
-        checkpoint_sha256=outcomes.header["checkpoint_sha256"],
         recipe={"task": task_class, "prompt": prompt},
     )
 
@@ -259,15 +258,8 @@ TRACK = Track(
         "llm/tiny/*",
         "sokoban/reference.py",
         "sokoban/levels.py",
-        "harness/eligibility.py",
-        "harness/files.py",
-        "harness/intervals.py",
-        "harness/launch.py",
-        "harness/log.py",
-        "harness/machine.py",
-        "harness/manifest.py",
-        "harness/run.py",
-        "harness/track.py",
+        "harness/packed.py",
+        *HARNESS_FILES,
     ),
     evidence_name="evidence.jsonl.xz",
     checkpoint_name="checkpoint.json",

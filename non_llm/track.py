@@ -19,7 +19,7 @@ from pathlib import Path
 from harness.errors import Problem
 from harness.files import read_jsonl, sha256_bytes, sha256_file
 from harness.intervals import wilson
-from harness.track import HardwareClass, Score, Track
+from harness.track import HARNESS_FILES, HardwareClass, Score, Track
 from non_llm.calibration import calibrate
 from sokoban.boxoban import (
     FOLDER_VARIABLE,
@@ -158,15 +158,7 @@ TRACK = Track(
         "sokoban/table.py",
         "sokoban/boxoban.py",
         "sokoban/data/boxoban.sha256",
-        "harness/eligibility.py",
-        "harness/files.py",
-        "harness/intervals.py",
-        "harness/launch.py",
-        "harness/log.py",
-        "harness/machine.py",
-        "harness/manifest.py",
-        "harness/run.py",
-        "harness/track.py",
+        *HARNESS_FILES,
     ),
     evidence_name="evidence.jsonl",
     checkpoint_name="checkpoint.safetensors",

@@ -1,20 +1,17 @@
 """Rules about the two runs together: the second follows from the first, and neither is a copy of anything."""
 
 import json
-import lzma
 from pathlib import Path
 
 from harness.checks.base import Pending, RecordFolder, Rule, expect, rule
 from harness.checks.score import header_checkpoint
 from harness.eligibility import derived_seed
 from harness.errors import Problem
-from harness.files import canonical_json, read_bytes, sha256_bytes
+from harness.files import canonical_json, sha256_bytes
+from harness.packed import read_unpacked
 from harness.record import LOG, MANIFEST, RECORD, worse
 
 _NEEDS = ("manifest", "verification/manifest")
-
-XZ = b"\xfd7zXZ\x00"  # how a packed file begins
-XZ_MEMORY, XZ_LIMIT = 2**27, 2**29  # bytes that unpacking may take and give
 
 
 @rule("manifest")
@@ -115,23 +112,13 @@ def published(home: RecordFolder) -> str:
 
 def _content(path: Path) -> str:
     """Hash of what a file says: unpacked, without the header of evidence and blanks between JSON's parts."""
-    content = _unpacked(read_bytes(path))
+    content = read_unpacked(path)
     content = content.partition(b"\n")[2] if header_checkpoint(content) else content
     try:
         lines = [canonical_json(json.loads(line)) for line in content.splitlines()]
     except (ValueError, RecursionError):
         return sha256_bytes(content)
     return sha256_bytes("\n".join(lines).encode())
-
-
-def _unpacked(content: bytes) -> bytes:
-    """What an xz stream holds, up to a bound; other content as it is."""
-    if not content.startswith(XZ):
-        return content
-    try:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY).decompress(content, XZ_LIMIT)
-    except lzma.LZMAError:
-        return content  # the check of the evidence says what is wrong
 
 
 def _numbers(score: object) -> str:

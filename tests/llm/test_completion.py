@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase, Qwen3ForCausalLM
 
+from harness.errors import Problem
 from llm.completion import (
     INTERRUPTION,
     Completion,
@@ -102,7 +103,7 @@ def test_limits_without_room_are_refused(tokenizer: PreTrainedTokenizerBase) -> 
     length = len(tokenizer.encode(INTERRUPTION, add_special_tokens=False))
     engine = Scripted({(2,): [END]})
     for limits in (Limits(length + 4, 4), Limits(length + 10, 0), Limits(0, 0)):
-        with pytest.raises(ValueError, match=f"no room beside the {length} tokens"):
+        with pytest.raises(Problem, match=f"no room beside the {length} tokens"):
             complete(engine, tokenizer, [[2]], [1], limits, SAMPLING)
     assert engine.asked == []
     (completion,) = complete(engine, tokenizer, [[2]], [1], Limits(length + 5, 4), SAMPLING)

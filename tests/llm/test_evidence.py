@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import harness.packed
 from harness.errors import Problem
 from llm import evidence as module
 from llm.completion import INTERRUPTION, Completion, Limits
@@ -54,7 +55,7 @@ def test_a_number_that_is_none_is_not_written(path: Path) -> None:
 
 
 def test_lines_longer_than_a_piece_are_read_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CHUNK", 7)
+    monkeypatch.setattr(harness.packed, "_CHUNK", 7)
     write_evidence(path, HEADER, ROWS)
     assert list(read_evidence(path)) == list(enumerate([HEADER, *ROWS], start=1))
 
@@ -123,7 +124,7 @@ def test_another_stream_is_a_problem(path: Path, damage: Any) -> None:
 
 
 def test_a_bomb_is_a_problem(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LONGEST_FILE", 2**22)
+    monkeypatch.setattr(harness.packed, "LONGEST_FILE", 2**22)
     lines = b'{"a":"' + b" " * 2**16 + b'"}\n'
     with pytest.raises(Problem, match="unpacks to more than 4,194,304 bytes"):
         list(read_evidence(packed(path, lines * 100)))

@@ -129,8 +129,16 @@ def test_a_verifier_reads_the_recipes_without_running_them() -> None:
     ("fields", "reason"),
     [
         ({"trainers": 3, "puzzles": 32}, "3 trainers cannot share 32 puzzles"),
-        ({"group": 1}, "at least two completions"),
-        ({"steps": 0}, "at least one step"),
+        ({"group": 1}, "group is 1. Remedy: give 2 or more"),
+        ({"steps": 0}, "steps is 0"),
+        ({"trainers": 0}, "trainers is 0"),
+        ({"puzzles": -2}, "puzzles is -2"),
+        ({"seed": -1}, "seed is -1"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"learning_rate": -1.0}, "learning_rate is -1.0"),
+        ({"learning_rate": math.nan}, "learning_rate is nan"),
+        ({"beta2": 2.0}, "beta2 is 2.0. Remedy: give a number from 0 to 1"),
+        ({"task": "nope"}, "there is no task 'nope'. Remedy: choose one of: 8xH100, cpu"),
         ({"sharded": True, "staleness": 1}, "sharded trainers read whole completions"),
         ({"sharded": True, "shared_prompts": False}, "sharded trainers"),
         ({"prompt": "Solve this Sokoban: {question}"}, "Sokoban"),
@@ -636,9 +644,10 @@ def test_the_evidence_of_a_smoke_run_is_worth_what_its_log_says(smoke_run: tuple
         TRACK.score(evidence)
 
 
+@pytest.mark.parametrize("event", ["run_start", "step"])  # while the others start, and while they train
 @pytest.mark.parametrize(("number", "reason"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "terminated")])
 def test_an_interrupted_run_says_so_and_leaves_no_process(
-    tmp_path: Path, environment: dict[str, str], number: signal.Signals, reason: str
+    tmp_path: Path, environment: dict[str, str], number: signal.Signals, reason: str, event: str
 ) -> None:
     command = [sys.executable, "-m", "llm.speedrun", "--recipe.steps", "100000"]
     with (tmp_path / "output").open("w") as output:
@@ -647,13 +656,12 @@ def test_an_interrupted_run_says_so_and_leaves_no_process(
         )
     family = [psutil.Process(process.pid)]
     try:
-        log = wait_for_step(process, tmp_path)
+        log = wait_for(event, process, tmp_path)
+        if event == "run_start":
+            time.sleep(0.5)  # into the imports of the others
         family += family[0].children(recursive=True)
         assert len(family) >= RECIPES["cpu"].trainers
-        if number == signal.SIGINT:
-            os.killpg(process.pid, number)  # as a terminal does
-        else:
-            process.send_signal(number)
+        os.killpg(process.pid, number)  # as a terminal does, and `timeout`
         status = process.wait(timeout=300)
         _, alive = psutil.wait_procs(family, timeout=60)
         assert alive == []
@@ -670,12 +678,12 @@ def test_an_interrupted_run_says_so_and_leaves_no_process(
     assert "is incomplete" in said and "Traceback" not in said
 
 
-def wait_for_step(process: subprocess.Popen[bytes], folder: Path) -> Path:
-    """The log of the run in this folder, once it holds a step."""
+def wait_for(event: str, process: subprocess.Popen[bytes], folder: Path) -> Path:
+    """The log of the run in this folder, once it holds this event."""
     for _ in range(6000):
         for log in folder.glob("outputs/*/log.jsonl"):
-            if '"step"' in log.read_text():
+            if f'"{event}"' in log.read_text():
                 return log
         assert process.poll() is None, (folder / "output").read_text()
         time.sleep(0.1)
-    raise AssertionError("no step in ten minutes")
+    raise AssertionError(f"no {event} in ten minutes")

@@ -268,7 +268,6 @@ FORGERIES = [
         )
         for what, more, says in (
             ("class", '{"hardware_class": "1xH100"}', "hardware_class is 'cpu', expected '1xH100'"),
-            ("saved checkpoint", f'{{"checkpoint_sha256": "{WRONG}"}}', f"expected '{WRONG}' by"),
             ("prompt", '{"recipe": {"prompt": "a hint"}}', "the recipe's prompt is None, expected 'a hint'"),
         )
     ),
