@@ -1,6 +1,6 @@
 """FIXED: two ways to bring a trainer's weights to the servers.
 
-`folder` writes them to shared memory, from where each server reads them: anywhere, about 1 s a GB. `nccl`
+`folder` writes them to shared memory, from where each server reads them: on any machine. `nccl`
 broadcasts them from the trainer's GPU to the servers', with vLLM's own protocol, at the speed of NVLink.
 """
 

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -120,12 +121,26 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_prompt(self.prompt)
+        if self.task not in TASKS:
+            raise Problem(f"there is no task {self.task!r}", remedy=f"choose one of: {', '.join(TASKS)}")
+        smallest = {
+            **dict.fromkeys(("trainers", "steps", "puzzles", "answer_tokens", "pass_tokens", "in_flight"), 1),
+            **dict.fromkeys(("seed", "staleness", "warmup_steps", "blame", "weight_decay"), 0),
+            **dict.fromkeys(("temperature", "learning_rate", "max_gradient_norm", "gap_limit"), 1e-9),
+            "group": 2,
+        }
+        for name, least in smallest.items():
+            if not getattr(self, name) >= least:
+                raise Problem(f"{name} is {getattr(self, name)}", remedy=f"give {least} or more")
+        for name in ("beta2", "final_rate"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise Problem(f"{name} is {getattr(self, name)}", remedy="give a number from 0 to 1")
         if self.staleness == 0 and self.puzzles % self.trainers:
-            raise Problem(f"{self.trainers} trainers cannot share {self.puzzles} puzzles")
+            remedy = "give a multiple of trainers as puzzles"
+            raise Problem(f"{self.trainers} trainers cannot share {self.puzzles} puzzles", remedy=remedy)
         if self.sharded and (self.shared_prompts or self.staleness == 0):
-            raise Problem("sharded trainers read whole completions, and leave it to servers to draw them")
-        if self.group < 2 or self.steps < 1:
-            raise Problem("a group has at least two completions, and a run at least one step")
+            remedy = "shared_prompts must be false and staleness at least 1"
+            raise Problem("sharded trainers read whole completions that servers drew", remedy=remedy)
 
     def smoke(self) -> "Recipe":
         """Two small steps, to see the whole way work."""
@@ -136,9 +151,9 @@ RECIPES = {
     "8xH100": Recipe(
         task="8xH100",
         prompt="{question}\n\nThink step by step, check each step, and then give the final answer.",
-        trainers=3,  # an update on 3 GPUs takes less than its completions on the other 5: these never wait
+        trainers=3,  # an update on 3 GPUs takes less than its completions on the other 5
         steps=48,  # public runs went from 75 to 48 at this rate and batch before they changed more
-        puzzles=16,  # 128 completions a step fill five servers twice over
+        puzzles=16,  # 128 completions a step, those of the public records
         group=8,  # at a pass rate of 0.6 fewer than one group in fifty is all right or all wrong by chance
         context=6_144,  # a question of 600 tokens, a completion and room to spare
         max_tokens=4_800,  # nearly all completions that succeed are shorter, and the longest decide the wait
@@ -156,8 +171,8 @@ RECIPES = {
         shared_prompts=False,  # prompts are a tenth of a completion here
         sharded=True,  # float32 weights, gradients and moments take 64 GB
         pass_tokens=44_000,  # one group of the longest completions, or more of shorter ones
-        staleness=4,  # the servers may run ahead while an update is made
-        in_flight=64,  # eight groups, half a step, so that few are begun with weights that will be too old
+        staleness=4,  # 192 in flight and a step in the queue are at most about three updates behind
+        in_flight=192,  # a step and a half: reading the weights bounds decoding, so more at once is faster
         gap_limit=0.1,  # bfloat16 on both sides and four updates between them
     ),
     "cpu": Recipe(),
@@ -722,7 +737,8 @@ def open_rollouts(policy: Policy, folder: Path, setting: Setting) -> "Iterator[O
 def serving_gpus(trainers: int, gpus: int) -> list[int]:
     """The GPUs that are left to the servers; a Problem where there are none."""
     if trainers >= gpus:
-        raise Problem(f"{trainers} trainers on {gpus} GPUs leave none to serve completions")
+        remedy = "take fewer trainers, or a staleness of 0, with which the trainers draw themselves"
+        raise Problem(f"{trainers} trainers on {gpus} GPUs leave none to serve completions", remedy=remedy)
     return list(range(trainers, gpus))
 
 
@@ -744,17 +760,46 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
             context.Process(target=assist, args=(rank, recipe, run.seed, meeting_place), daemon=True)
             for rank in range(1, recipe.trainers)
         ]
-        for other in others:
-            other.start()
-        with group(0, recipe, meeting_place):
-            work(run, recipe, 0)
-        for other in others:
-            other.join()
+        with blocked_signals():  # the others inherit that: this process alone hears of Ctrl-C
+            for other in others:
+                other.start()
+        try:
+            await_others(others, Path(folder))
+            with group(0, recipe, meeting_place):
+                work(run, recipe, 0)
+            for other in others:
+                other.join()
+        finally:
+            for other in others:
+                other.kill()
+
+
+@contextmanager
+def blocked_signals() -> Iterator[None]:
+    """What would interrupt this process waits meanwhile."""
+    signals = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+
+def await_others(others: Sequence[BaseProcess], folder: Path) -> None:
+    """Wait until every other process is about to join, here where signals are heard, as in gloo they are not.
+
+    Raises:
+        Problem: one of them has ended.
+    """
+    while len(list(folder.glob("ready-*"))) < len(others):
+        if not all(other.is_alive() for other in others):
+            raise Problem("a process that should help ended at its start", remedy="see its error above")
+        time.sleep(0.02)
 
 
 def assist(rank: int, recipe: Recipe, seed: int, meeting_place: str) -> None:
-    """The other processes: the same work, without clock and log."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # after Ctrl-C the first process ends the others
+    """The other processes: the same work, without clock and log, until the first one ends them."""
+    Path(meeting_place.removeprefix("file://")).with_name(f"ready-{rank}").touch()
     with group(rank, recipe, meeting_place):
         work(SilentRun(seed), recipe, rank)
 
