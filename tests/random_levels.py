@@ -13,7 +13,7 @@ def levels(draw: st.DrawFn, *, largest: int = 8, most_boxes: int = 6) -> Level:
     density = draw(st.sampled_from([0, 1, 2, 3]))  # eighths of the inside that may be wall
     rolls = draw(st.binary(min_size=len(inside), max_size=len(inside)))
     floor = [cell for cell, roll in zip(inside, rolls, strict=True) if roll & 7 >= density]
-    floor = (floor + inside)[:2] if len(floor) < 2 else floor
+    floor = list(dict.fromkeys(floor + inside))[:2] if len(floor) < 2 else floor
     order = draw(st.permutations(range(len(floor))))
     boxes = draw(st.integers(1, min(most_boxes, len(floor) - 1)))
     player, *taken = (floor[index] for index in order[: boxes + 1])
