@@ -760,7 +760,7 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
             context.Process(target=assist, args=(rank, recipe, run.seed, meeting_place), daemon=True)
             for rank in range(1, recipe.trainers)
         ]
-        with blocked_signals():  # the others inherit that: this process alone hears of Ctrl-C
+        with ignored_signals():  # this process alone hears of Ctrl-C, and ends the others
             for other in others:
                 other.start()
         try:
@@ -775,14 +775,14 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
 
 
 @contextmanager
-def blocked_signals() -> Iterator[None]:
-    """What would interrupt this process waits meanwhile."""
-    signals = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+def ignored_signals() -> Iterator[None]:
+    """Nothing interrupts this process meanwhile, nor ever those that it starts meanwhile."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def await_others(others: Sequence[BaseProcess], folder: Path) -> None:
