@@ -1,0 +1,173 @@
+"""FIXED: what is wrong with a game package, as far as it shows without running the game."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from keyword import iskeyword
+from typing import Any
+
+from harness.errors import Problem
+from harness.files import read_json
+from retro.inputs import parse_inputs
+from retro.packages import GamePackage, Ram, State, Variable
+
+INTEGRATION_FILES = ("data.json", "scenario.json", "metadata.json")
+
+_TYPE = re.compile(r"[|<>=][uidn][1-8]")
+_STATE_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+def faults(package: GamePackage) -> list[str]:
+    """One line for each fault, in the order of the fields; empty = well formed.
+
+    The functions of a package are also called once with all variables 0, which finds misspelled names.
+    """
+    missing = [name for name in _FIELDS if not hasattr(package, name)]
+    if missing:
+        return [f"{name} is missing" for name in missing]
+    found = [
+        f"{name} must be {kind}" for name, (kind, fits) in _FIELDS.items() if not fits(getattr(package, name))
+    ]
+    if found:
+        return found
+    found = [*_variables(package), *_states(package)]
+    try:
+        for name in INTEGRATION_FILES:
+            read_json(package.integration / name)
+        buttons = package.console_buttons
+    except Problem as problem:
+        return [*found, str(problem)]
+    found += [*_buttons(package, buttons), *_hints(package, buttons)]
+    return found or list(_calls(package))
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 1
+
+
+_FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": ("a word", lambda value: isinstance(value, str) and bool(value.strip())),
+    "title": ("a text", lambda value: isinstance(value, str) and bool(value.strip())),
+    "variables": (
+        "a dictionary, name -> Variable(address, type)",
+        lambda value: (
+            isinstance(value, Mapping)
+            and len(value) > 0
+            and all(isinstance(item, Variable) for item in value.values())
+        ),
+    ),
+    "states": (
+        "a list of at least two State(...)",
+        lambda value: _is_list(value) and len(value) > 1 and all(isinstance(item, State) for item in value),
+    ),
+    "buttons": (
+        "a list of tuples of names of buttons",
+        lambda value: (
+            _is_list(value)
+            and all(isinstance(item, Sequence) and not isinstance(item, str) for item in value)
+        ),
+    ),
+    "holds": (
+        "a list of different numbers of frames, each 1 or more",
+        lambda value: _is_list(value) and all(map(_is_count, value)) and len(set(value)) == len(value),
+    ),
+    "transit_limit": ("a number of frames, 1 or more", _is_count),
+    "hints": (
+        "a dictionary, state -> list of inputs as text",
+        lambda value: (
+            isinstance(value, Mapping)
+            and all(isinstance(item, Sequence) and not isinstance(item, str) for item in value.values())
+        ),
+    ),
+}
+
+
+def _variables(package: GamePackage) -> Iterator[str]:
+    for name, (address, kind) in package.variables.items():
+        if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or name.startswith("_"):
+            yield f"variable {name!r} is no name that Python takes as ram.name"
+        if type(address) is not int or address < 0:
+            yield f"variable {name!r} has the address {address!r}, which is no address"
+        if not isinstance(kind, str) or not _TYPE.fullmatch(kind):
+            yield f'variable {name!r} has the unknown type {kind!r} (types look like "|u1", ">u2", "<i2")'
+
+
+def _states(package: GamePackage) -> Iterator[str]:
+    names = [state.name for state in package.states]
+    for index, state in enumerate(package.states):
+        if not isinstance(state.name, str) or not _STATE_NAME.fullmatch(state.name):
+            yield f"state {index} has the name {state.name!r}, which is not lower case with hyphens"
+        elif names.index(state.name) < index:
+            yield f"two states have the name {state.name!r}"
+        if not isinstance(state.goal, str) or not state.goal.strip() or "\n" in state.goal:
+            yield f"state {state.name!r} needs its goal in one line"
+        for field in ("enter", "reward", "dead"):
+            if not callable(getattr(state, field)):
+                yield f"state {state.name!r}: {field} must be a function of the variables"
+
+
+def _buttons(package: GamePackage, console: Sequence[str | None]) -> Iterator[str]:
+    known = ", ".join(name for name in console if name)
+    for combination in package.buttons:
+        for name in combination:
+            if name is None or name not in console:
+                yield f"the console has no button {name!r} (it has {known})"
+        if len(set(combination)) != len(combination):
+            yield f"the combination {tuple(combination)} repeats a button"
+    combinations = [frozenset(combination) for combination in package.buttons]
+    if len(set(combinations)) != len(combinations):
+        yield "buttons repeats a combination"
+
+
+def _hints(package: GamePackage, console: tuple[str | None, ...]) -> Iterator[str]:
+    names = {state.name for state in package.states}
+    for name, texts in package.hints.items():
+        if name not in names:
+            yield f"there are hints for the unknown state {name!r}"
+        for number, text in enumerate(texts, start=1):
+            try:
+                if not isinstance(text, str):
+                    raise Problem(f"{text!r} is no text")
+                parse_inputs(text, console)
+            except Problem as problem:
+                yield f"hint {number} of state {name!r}: {problem}"
+
+
+def _calls(package: GamePackage) -> Iterator[str]:
+    zeros = package.ram_type(*[0] * len(package.variables))
+    for state in package.states:
+        yield from _call(f"state {state.name!r}: enter", state.enter, zeros, _is_bool, "True or False")
+        yield from _call(f"state {state.name!r}: reward", state.reward, zeros, _is_finite, "a finite number")
+        yield from _call(f"state {state.name!r}: dead", state.dead, zeros, _is_bool, "True or False")
+    yield from _call("cell", package.cell, zeros, is_cell, "a tuple of plain integers")
+
+
+def _call(
+    what: str, function: Callable[[Ram], object], ram: Ram, fits: Callable[[object], bool], kind: str
+) -> Iterator[str]:
+    try:
+        value = function(ram)
+    except NotImplementedError:
+        yield f"{what} is missing"
+    except Exception as error:
+        yield f"{what} fails where all variables are 0: {type(error).__name__}: {error}"
+    else:
+        if not fits(value):
+            yield f"{what} must give {kind}, not {value!r}"
+
+
+def _is_bool(value: object) -> bool:
+    return type(value) is bool
+
+
+def _is_finite(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def is_cell(value: object) -> bool:
+    """Whether a package's `cell` may give this."""
+    return type(value) is tuple and all(type(item) is int for item in value)

@@ -1,0 +1,1 @@
+"""Game packages, one a folder."""
