@@ -126,7 +126,7 @@ def add_verification(run: Path, record: Path, *, root: Path = ROOT) -> Assembled
 
 
 def _examine(run: Path) -> Track:
-    """The track of a run, once the run is known to be complete, eligible and above the target."""
+    """The track of a run, once the run is known to be complete, eligible and past the target."""
     if not (run / MANIFEST).is_file():
         raise Problem("is no run folder: it has no manifest.json", file=run, remedy="give RUN=outputs/<run>")
     manifest, log = read_manifest(run / MANIFEST), read_log(run / LOG)
@@ -138,9 +138,8 @@ def _examine(run: Path) -> Track:
     if reasons:
         raise Problem("; ".join(reasons), file=run, remedy="run again without what makes it ineligible")
     score = track.score(run / track.evidence_name)
-    if not score.low > track.target:
-        bar = f"strictly above the target {track.target}"
-        raise Problem(f"the interval begins at {score.low}, expected {bar}", file=run / track.evidence_name)
+    if not track.clears(score):
+        raise Problem(track.verdict(score), file=run / track.evidence_name)
     return track
 
 
@@ -170,7 +169,7 @@ def _refuse_second_copy(run: Path, folder: Path) -> None:
 
 
 def _next_number(folder: Path) -> int:
-    folders = (path.name for path in folder.glob("[!.]*") if path.is_dir())
+    folders = (path.name for path in folder.glob("[0-9]*") if path.is_dir())
     return 1 + max((FolderName.parse(name).number for name in folders), default=0)
 
 
@@ -229,7 +228,7 @@ def _record(draft: Path, words: Words, track: Track) -> Record:
         hardware=describe(manifest.machine),
         files={},
         verification=second,
-        published=worse(first.score, second.score if second else None),
+        published=worse(track, first.score, second.score if second else None),
         **dict(first),
     )
 

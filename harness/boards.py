@@ -1,7 +1,7 @@
 """The boards in README.md and the figures, made from the records: `python -m harness.boards [--check]`.
 
-A board is the block `<!-- board:<track>:<class>:start -->` to `:end` of README.md;
-only record.json is read for it.
+A board is the block `<!-- board:<track>:<class>:start -->` to `:end` of README.md; only record.json is read
+for it. A block `board:<track>:<name>` holds a board of the track's own, from what the track keeps.
 With --check nothing is written, and what differs is named (exit 1).
 """
 
@@ -24,7 +24,7 @@ from harness.record import (
     minutes,
     read_record,
 )
-from harness.track import ROOT, Track, load_track
+from harness.track import ROOT, load_track
 
 _COLUMNS = (
     "#", "record", "time", "CPU s", "score", "second seed", "calibration s", "date", "contributors",
@@ -69,12 +69,8 @@ def with_boards(document: str, entries: Sequence[Entry], root: Path = ROOT) -> s
     """README.md with every board in it made anew; Problem where a record has no board to stand on."""
     shown = set()
     for name in block_names(document, "board:"):
-        track, hardware_class = _board_of(name)
         shown.add(name)
-        here = [
-            e for e in entries if (e.record.track, e.record.hardware_class) == (track.name, hardware_class)
-        ]
-        document = replace_block(document, name, board(here, root), file=README)
+        document = replace_block(document, name, _block(name, entries, root), file=README)
     for entry in entries:
         name = f"board:{entry.record.track}:{entry.record.hardware_class}"
         if name not in shown:
@@ -127,15 +123,19 @@ def _reports(entries: Sequence[Entry]) -> dict[Path, str]:
     }
 
 
-def _board_of(name: str) -> tuple[Track, str]:
-    """Track and class of a block `board:<track>:<class>`."""
+def _block(name: str, entries: Sequence[Entry], root: Path) -> str:
+    """The text of a block `board:<track>:<class or board>`."""
     parts = name.split(":")
     if len(parts) != 3:
         raise Problem(f"has a block {name}, expected board:<track>:<class>", file=README)
-    track = load_track(parts[1])
-    if parts[2] not in [hardware.name for hardware in track.classes]:
-        raise Problem(f"has a block {name}, but {track.name} has no class {parts[2]!r}", file=README)
-    return track, parts[2]
+    track, part = load_track(parts[1]), parts[2]
+    for own in track.boards:
+        if own.name == part:
+            return own.make(root)
+    if part not in [hardware.name for hardware in track.classes]:
+        raise Problem(f"has a block {name}, but {track.name} has no class {part!r}", file=README)
+    place = (track.name, part)
+    return board([e for e in entries if (e.record.track, e.record.hardware_class) == place], root)
 
 
 def _row(entry: Entry, root: Path) -> tuple[str, ...]:

@@ -73,8 +73,9 @@ def training_curve(folder: Path, record: Record, track: Track) -> str:
             )
         curves.set(title=f"{track.title}: {record.name}", ylabel=f"{field.replace('_', ' ')} in training")
         time_axis(curves, max(entry.time_s for _, _, entry, _ in runs))
-        curves.legend(loc="lower right", labelcolor="linecolor")
-        if field in _metric_fields(track):
+        rising = track.goal == "above"
+        curves.legend(loc="lower right" if rising else "upper right", labelcolor="linecolor")
+        if field in _metric_fields(track) and rising:
             curves.set_ylim(bottom=0)
         scores.set(title="held out", xlim=(-0.7, len(runs) - 0.3))
         scores.set_xticks(range(len(runs)), [which for which, *_ in runs])
@@ -83,7 +84,8 @@ def training_curve(folder: Path, record: Record, track: Track) -> str:
             axes.axhline(record.target, color=INK, linestyle="--", linewidth=1.2)
         scores.annotate(
             f"target {record.target:g}", (1, record.target), xycoords=("axes fraction", "data"),
-            xytext=(0, -3), textcoords="offset points", ha="right", va="top", fontsize=9,
+            xytext=(0, -3 if rising else 3), textcoords="offset points", ha="right",
+            va="top" if rising else "bottom", fontsize=9,
         )  # fmt: skip
         return svg(figure)
 

@@ -127,8 +127,8 @@ def second_seed(track: Track, record: Path, recipe: Any, source: Path) -> tuple[
 def next_command(track: Track, run: Run, score: Score, verifies: Path | None) -> str:
     """What to do with a finished run."""
     reasons = eligibility(run.manifest, read_log(run.path / LOG_NAME))
-    if score.low <= track.target:
-        reasons.append(f"the low end {score.low:.4f} is not above the target {track.target}")
+    if not track.clears(score):
+        reasons.append(track.verdict(score))
     if reasons:
         return "No record, because " + "; ".join(reasons)
     if verifies is not None:

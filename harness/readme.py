@@ -86,13 +86,14 @@ def results_block(record: Record, track: Track) -> str:
         rows = [(name, [*cells, "pending"]) for name, cells in rows]
     lines = [("", headings), ("---", ["---:", "---:"]), *rows]
     table = "\n".join(f"| {' | '.join([name, *cells])} |" for name, cells in lines)
+    target = f"{track.goal} {record.target}"
     return f"""{record.description}
 
 By {", ".join(record.contributors)}, {record.date}. Class {record.hardware_class}, ruleset {record.ruleset}.
 
 {table}
 
-Published: {track.metric} {record.published.value:.4f}, the worse of the runs. Target: above {record.target}.
+Published: {track.metric} {record.published.value:.4f}, the worse of the runs. Target: {target}.
 Ran on {record.hardware}.
 
 ![{track.metric} in training against time]({CURVE}){"".join(map(_shown, track.reports))}"""

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from harness.errors import Problem
 from harness.files import canonical_json, read_json
+from harness.track import Track
 
 Seconds = Annotated[FiniteFloat, Field(ge=0, le=366 * 86_400)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -141,9 +142,9 @@ def milliseconds(seconds: float) -> float:
     return round(seconds, 3)
 
 
-def worse(first: ScoreEntry, second: ScoreEntry | None) -> PublishedScore:
-    """The score to publish: the lower value of the two runs, and of equal values the lower interval."""
-    worst = min([first, *([second] if second else [])], key=lambda score: (score.value, score.low))
+def worse(track: Track, first: ScoreEntry, second: ScoreEntry | None) -> PublishedScore:
+    """The score to publish: that of the worse of the two runs."""
+    worst = track.worst([first, *([second] if second else [])])
     return PublishedScore(value=worst.value, low=worst.low, high=worst.high)
 
 

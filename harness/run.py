@@ -220,10 +220,9 @@ class Run:
             raise Problem(f"evidence belongs in {self.path / self.track.evidence_name}", file=evidence)
         values = {"value": score.value, "low": score.low, "high": score.high}
         self._log.write("eval_stop", evidence_sha256=sha256_file(evidence), **values)
-        verdict = "above" if score.low > self.track.target else "not above"
         print(
             f"{self.track.metric} {score.value:.4f} [{score.low:.4f}, {score.high:.4f}] on {score.count} "
-            f"{score.unit}: the low end is {verdict} the target {self.track.target}",
+            f"{score.unit}: {self.track.verdict(score)}",
             flush=True,
         )
 

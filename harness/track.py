@@ -3,10 +3,10 @@
 import importlib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from harness.errors import Problem
 from harness.files import sha256_file
@@ -28,6 +28,20 @@ HARNESS_FILES = (
 """What of the harness makes a run, and so is fixed in every track."""
 
 
+class Interval(Protocol):
+    """A score as far as a target is concerned: a value and its two-sided 95% interval."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+AnyScore = TypeVar("AnyScore", bound=Interval)
+
+
 @dataclass(frozen=True)
 class Score:
     """What the evidence is worth: the metric and its two-sided 95% interval."""
@@ -47,6 +61,8 @@ class Score:
     """The class whose task was played, where classes have tasks of their own."""
     recipe: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the recipe that the evidence repeats, because they shaped the play."""
+    seed: int | None = None
+    """The run's seed, where the evidence repeats it."""
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(number) for number in (self.value, self.low, self.high, *self.outcomes)):
@@ -84,6 +100,15 @@ class Report(NamedTuple):
     """From the folder of a record, with its second run in `verification` if there is one, or of a run."""
 
 
+class Board(NamedTuple):
+    """A table in README.md besides those of the classes: the block `board:<track>:<name>`."""
+
+    name: str
+    """Unlike the name of any class: "movies"."""
+    make: Callable[[Path], str]
+    """The block's text, from the root of the checkout."""
+
+
 @dataclass(frozen=True)
 class Track:
     """One task with its target; `<name>/track.py` holds it as TRACK."""
@@ -93,7 +118,7 @@ class Track:
     metric: str
     """What the score measures: "solve rate"."""
     target: float
-    """The low end of the interval must lie strictly above this."""
+    """The whole interval must lie strictly on the goal's side of this."""
     ruleset: str
     """Version of the rules; runs of different rulesets do not compare."""
     classes: tuple[HardwareClass, ...]
@@ -115,6 +140,29 @@ class Track:
     """Fetches what runs need, before any clock starts; says why a run here ranks nowhere, or nothing."""
     reports: tuple[Report, ...] = ()
     """What its records hold besides the training curve."""
+    goal: Literal["above", "below"] = "above"
+    """On which side of the target scores are good."""
+    boards: tuple[Board, ...] = ()
+    """Tables in README.md besides those of the classes."""
+
+    def bound(self, score: Interval) -> float:
+        """The end of a score's interval that decides: the low one, or with the goal "below" the high one."""
+        return score.low if self.goal == "above" else score.high
+
+    def clears(self, score: Interval) -> bool:
+        """Whether the whole interval lies strictly on the goal's side of the target."""
+        bound = self.bound(score)
+        return bound > self.target if self.goal == "above" else bound < self.target
+
+    def verdict(self, score: Interval) -> str:
+        """Whether it does, in words."""
+        end, verb = "low" if self.goal == "above" else "high", "is" if self.clears(score) else "is not"
+        return f"the {end} end {self.bound(score):.6g} {verb} {self.goal} the target {self.target}"
+
+    def worst(self, scores: Sequence[AnyScore]) -> AnyScore:
+        """The score with the worst value, and of equal values with the worst bound."""
+        pick = min if self.goal == "above" else max
+        return pick(scores, key=lambda score: (score.value, self.bound(score)))
 
 
 def load_track(name: str) -> Track:

@@ -46,11 +46,13 @@ def evidence(run: RunFiles) -> str:
 
 @rule("evidence", "schema", "manifest")
 def evidence_source(run: RunFiles) -> str:
-    """What the evidence says of where it comes from is true: the class, and fields of the recipe."""
+    """What the evidence says of where it comes from is true: class, seed and fields of the recipe."""
     score, manifest = run.score, run.name(MANIFEST)
     if score.hardware_class is not None:
         played = run.home.record.hardware_class
         expect("hardware_class", played, score.hardware_class, by=run.evidence, file=RECORD)
+    if score.seed is not None:
+        expect("seed", run.manifest.seed, score.seed, by=run.evidence, file=manifest)
     for name, value in score.recipe.items():
         found = run.manifest.recipe.get(name)
         expect(f"the recipe's {name}", found, value, by=run.evidence, file=manifest)
@@ -81,12 +83,13 @@ def score_in_log(run: RunFiles) -> str:
 
 @rule("evidence", "schema")
 def target(run: RunFiles) -> str:
-    """The target is the track's, and the low end of the interval lies strictly above it."""
-    bar, low = run.home.track.target, min(run.score.low, run.entry.score.low)
-    expect("target", run.home.record.target, bar, by=run.home.track.name, file=RECORD)
-    if not low > bar:
-        raise Problem(f"the interval begins at {low}, expected above {bar}", file=run.evidence)
-    return f"{low} is above {bar}"
+    """The target is the track's, and the whole interval lies strictly on the right side of it."""
+    track = run.home.track
+    expect("target", run.home.record.target, track.target, by=track.name, file=RECORD)
+    for score, source in ((run.score, run.evidence), (run.entry.score, RECORD)):
+        if not track.clears(score):
+            raise Problem(track.verdict(score), file=source)
+    return track.verdict(run.score)
 
 
 def header_checkpoint(evidence: bytes) -> object:

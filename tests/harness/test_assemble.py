@@ -170,7 +170,7 @@ REFUSED: list[tuple[Callable[[Path], object], tuple[str, ...]]] = [
     (lambda path: (path / "manifest.json").unlink(), ("no run folder", "Remedy: give RUN=outputs/<run>")),
     (lambda path: (path / "evidence.jsonl").unlink(), ("evidence.jsonl", "cannot be read")),
     (rewrite_source, ("is not the source that this run ran", "Remedy: put it back with: cp ")),
-    (fall_short, ("the interval begins at 0.65", "expected strictly above the target 0.7")),
+    (fall_short, ("the low end 0.65", " is not above the target 0.7")),
     (improve, ("evidence_logged: evidence.jsonl: sha256 is",)),
     (misplay, ("evidence.jsonl:1: not the answer to number 0",)),
     (edit_seed, ("first_seed: manifest.json: seed is 2, expected 1", "log_identity: log.jsonl:1: seed is 1")),

@@ -2,6 +2,7 @@
 
 import datetime
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from harness.boards import Entry, board, main, read_records, refresh, with_boards
 from harness.errors import Problem
 from harness.record import Record, RunEntry, ScoreEntry, worse
+from harness.track import Board
 from toy_track.records import make_checkout, make_record, plain_machine
+from toy_track.track import TRACK
 
 ROOT = Path("/checkout")
 SCORE = ScoreEntry(value=0.742, low=0.71437, high=0.76821, count=1000)
@@ -23,7 +26,7 @@ def entry(number: int, time_s: float, verification: RunEntry | None = SECOND, **
             "date": datetime.date(2026, 11, 30), "name": f"idea-{number}", "description": "Learns",
             "contributors": ("Ada", "Bob"), "seed": 1, "time_s": time_s, "cpu_s": 801.6, "score": SCORE,
             "target": 0.7, "hardware": "h", "calibration_s": 1.254, "files": {},
-            "verification": verification, "published": worse(SCORE, None), **changes,
+            "verification": verification, "published": worse(TRACK, SCORE, None), **changes,
         }
     )  # fmt: skip
     return Entry(ROOT / "records/toy_track" / record.folder_name, record)
@@ -71,6 +74,13 @@ def test_each_class_has_its_own_board() -> None:
     made = with_boards(document, entries, ROOT)
     assert made.index("[idea-1]") < made.index("board:toy_track:1xH100:start") < made.index("[idea-2]")
     assert with_boards(made, entries, ROOT) == made
+
+
+def test_a_track_may_have_boards_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    track = replace(TRACK, boards=(Board("largest", lambda root: f"The largest square in {root}"),))
+    monkeypatch.setattr("harness.boards.load_track", lambda name: track)
+    document = "<!-- board:toy_track:largest:start -->\n<!-- board:toy_track:largest:end -->\n"
+    assert "\nThe largest square in /checkout\n" in with_boards(document, [], ROOT)
 
 
 @pytest.mark.parametrize(

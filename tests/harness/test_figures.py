@@ -92,6 +92,15 @@ def test_a_curve_shows_both_runs_over_time_and_the_target(folder: Path, drawn: l
     assert [list(line.get_ydata()) for line in scores.lines if line.get_linestyle() == "--"] == [[0.7, 0.7]]
 
 
+def test_where_less_is_better_the_curve_need_not_begin_at_nothing(folder: Path, drawn: list[Figure]) -> None:
+    for goal in ("above", "below"):
+        figures.training_curve(folder, make_record(), replace(TRACK, goal=goal))
+    (above, beside), (below, _) = (figure.axes for figure in drawn)
+    assert above.get_ylim()[0] == 0 > below.get_ylim()[0]
+    assert [text.get_va() for figure in drawn for text in figure.axes[1].texts] == ["top", "bottom"]
+    assert [line.get_linestyle() for line in beside.lines].count("--") == 1
+
+
 def test_a_smoothed_curve_is_a_running_mean(folder: Path, drawn: list[Figure]) -> None:
     figures.training_curve(folder, make_record(), TRACK)
     smooth = drawn[0].axes[0].lines[1]

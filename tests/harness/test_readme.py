@@ -66,10 +66,11 @@ def test_results_show_pictures_and_link_to_other_reports() -> None:
         ruleset="1", track="toy_track", hardware_class="cpu", number=1, date=datetime.date(2026, 11, 30),
         name="idea", description="Learns", contributors=("Ada",), seed=1, time_s=432.0, cpu_s=1.0,
         score=score, target=0.7, hardware="h", calibration_s=1.0, files={}, verification=None,
-        published=worse(score, None),
+        published=worse(TRACK, score, None),
     )  # fmt: skip
     plain = results_block(record, replace(TRACK, reports=()))
-    assert plain.endswith("(training_curve.svg)")
+    assert plain.endswith("(training_curve.svg)") and "Target: above 0.7." in plain
+    assert "Target: below 0.7." in results_block(record, replace(TRACK, goal="below"))
     reports = (Report("speed.svg", "speed", str), Report("answers.md", "answers", str))
     shown = results_block(record, replace(TRACK, reports=reports))
     assert shown == plain + "\n\n![speed](speed.svg)\n\n[answers](answers.md)"

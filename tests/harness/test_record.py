@@ -22,6 +22,7 @@ from harness.record import (
     read_record,
     worse,
 )
+from toy_track.track import TRACK
 
 TEXT = """{
   "ruleset": "1",
@@ -102,9 +103,14 @@ def test_the_worse_score_is_the_lower_value_then_the_lower_interval() -> None:
     better = ScoreEntry(value=0.8, low=0.7, high=0.9, count=10)
     lower = ScoreEntry(value=0.7, low=0.65, high=0.8, count=10)
     wider = ScoreEntry(value=0.7, low=0.6, high=0.8, count=10)
-    assert worse(better, lower) == worse(lower, better) == PublishedScore(value=0.7, low=0.65, high=0.8)
-    assert worse(lower, wider) == worse(wider, lower) == PublishedScore(value=0.7, low=0.6, high=0.8)
-    assert worse(better, None) == PublishedScore(value=0.8, low=0.7, high=0.9)
+    pairs = [
+        (better, lower, (0.7, 0.65, 0.8)),
+        (lower, wider, (0.7, 0.6, 0.8)),
+        (better, None, (0.8, 0.7, 0.9)),
+    ]
+    for first, second, (value, low, high) in pairs:
+        for one, other in [(first, second), (second or first, first)]:
+            assert worse(TRACK, one, other) == PublishedScore(value=value, low=low, high=high)
 
 
 @pytest.mark.parametrize(

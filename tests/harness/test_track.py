@@ -84,6 +84,31 @@ def test_a_track_fixes_itself_and_files_that_exist(name: str) -> None:
     assert hashes[own] == sha256_file(ROOT / own)
 
 
+BELOW = replace(TRACK, goal="below", target=1.1)
+
+
+def ratio(value: float, low: float, high: float) -> Score:
+    return Score(value, low, high, None, 1, "searches", (value,))
+
+
+def test_the_goal_says_which_end_of_the_interval_decides() -> None:
+    score = ratio(1.0, 0.7, 1.1)
+    assert (TRACK.bound(score), BELOW.bound(score)) == (0.7, 1.1)
+    assert TRACK.verdict(score) == "the low end 0.7 is not above the target 0.7"
+    assert BELOW.verdict(score) == "the high end 1.1 is not below the target 1.1"
+    assert not TRACK.clears(score) and not BELOW.clears(score)  # the target itself is not past the target
+    score = ratio(1.0, 0.7001, 1.0999)
+    assert TRACK.clears(score) and BELOW.clears(score)
+    assert BELOW.verdict(score) == "the high end 1.0999 is below the target 1.1"
+    assert not TRACK.clears(ratio(1.0, 0.5, 2.0)) and not BELOW.clears(ratio(1.0, 0.5, 2.0))
+
+
+def test_the_worst_score_is_the_furthest_from_the_goal() -> None:
+    small, large, wide = ratio(1.0, 0.9, 1.1), ratio(1.2, 1.1, 1.3), ratio(1.2, 0.5, 1.9)
+    assert TRACK.worst([small, large]) is small and BELOW.worst([small, large]) is large
+    assert TRACK.worst([large, wide]) is wide and BELOW.worst([large, wide]) is wide
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_score_is_finite_and_has_an_outcome_for_each_unit(value: float) -> None:
     good = Score(0.5, 0.1, 0.9, 1, 2, "levels", (0.0, 1.0))

@@ -118,7 +118,7 @@ class Forged:
         """Publish the worse of the scores that record.json tells."""
         record = read_record(self.path / "record.json")
         second = record.verification.score if record.verification else None
-        self.record("published", worse(record.score, second).model_dump())
+        self.record("published", worse(TRACK, record.score, second).model_dump())
 
     def recipe(self, **changes: object) -> None:
         """Another recipe, with its hash in manifest and log."""

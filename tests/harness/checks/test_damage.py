@@ -95,5 +95,5 @@ def test_the_target_itself_is_not_above_the_target(forged: Forged, monkeypatch: 
     monkeypatch.setitem(vars(home), "track", replace(home.track, target=low))
     assert (
         failing(check_all(home))["target"]
-        == f"evidence.jsonl: the interval begins at {low}, expected above {low}"
+        == f"evidence.jsonl: the low end {low:.6g} is not above the target {low}"
     )

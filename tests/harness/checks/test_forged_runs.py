@@ -226,7 +226,7 @@ FORGERIES = [
         "score in the log", lambda f: f.event("eval_stop", value=0.95), ("score_in_log",), "log.jsonl:11",
     ),
     # ---- checkpoint and evidence ----
-    Forgery("falls short", fall_short, ("target",), "expected above 0.7"),
+    Forgery("falls short", fall_short, ("target",), "is not above the target 0.7"),
     Forgery(
         "checkpoint swapped", write("checkpoint.bin", "{}"), ("checkpoint",), "checkpoint.bin: sha256 is",
     ),
@@ -268,6 +268,7 @@ FORGERIES = [
         )
         for what, more, says in (
             ("class", '{"hardware_class": "1xH100"}', "hardware_class is 'cpu', expected '1xH100'"),
+            ("seed", '{"seed": 8}', "expected 8 by"),
             ("prompt", '{"recipe": {"prompt": "a hint"}}', "the recipe's prompt is None, expected 'a hint'"),
         )
     ),
