@@ -7,7 +7,7 @@ TRACK ?= non_llm
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine (TRACK=llm for that track)
+speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine (or TRACK=llm, TRACK=retro)
 	$(PY) -m $(TRACK).speedrun
 
 test: .venv/ready  ## run the tests
@@ -19,7 +19,7 @@ lint: .venv/ready  ## style and types
 	$(PY) -m mypy
 
 verify: .venv/ready  ## play every record again and check it
-	$(PY) verify_record.py records/*/*
+	$(PY) verify_record.py records/*/[0-9]*
 
 boards: .venv/ready  ## redraw boards and figures from the records
 	$(PY) -m harness.boards
@@ -42,5 +42,5 @@ vllm-test: .venv-vllm/ready  ## run the tests of the vLLM engines on vLLM itself
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet '.[non-llm,llm,test]'
+	$(PY) -m pip install --quiet '.[non-llm,llm,retro,test]'
 	touch $@
