@@ -1,10 +1,12 @@
 """Files that may be packed as xz: unpacked within bounds, whatever they claim to hold."""
 
 import lzma
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from harness.files import read_bytes
+from harness.errors import Problem
+from harness.files import canonical_json, parse_json, read_bytes
 
 LONGEST_FILE = 2**29  # bytes, unpacked
 MOST_MEMORY = 2**27  # bytes that unpacking may take
@@ -32,6 +34,41 @@ def unpack(path: Path) -> Iterator[bytes]:
             yield piece
         if unpacker.unused_data or handle.read(1):
             raise lzma.LZMAError("something follows its end")
+
+
+def pack_lines(values: Iterable[Mapping[str, object]]) -> bytes:
+    """Objects as lines of JSON with sorted keys, in one xz stream."""
+    packer = lzma.LZMACompressor()
+    pieces = [packer.compress(canonical_json(value).encode() + b"\n") for value in values]
+    return b"".join([*pieces, packer.flush()])
+
+
+def unpack_lines(path: Path, longest: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, object) for every line of JSON that an xz stream holds.
+
+    Raises:
+        Problem: it cannot be read, is not one whole xz stream, is too large, a line has more than `longest`
+            bytes, or is no strict JSON.
+    """
+    number, rest = 1, b""
+    try:
+        for chunk in unpack(path):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                value = parse_json(line, path, number)
+                if not isinstance(value, dict):
+                    raise Problem("not a JSON object", file=path, line=number)
+                yield number, value
+                number += 1
+            if len(rest) > longest:
+                raise Problem(f"a line of more than {longest:,} bytes", file=path, line=number)
+    except lzma.LZMAError as error:
+        remedy = "evaluate again, or copy the file again from where it was written"
+        raise Problem(f"not one whole xz stream: {error}", file=path, line=number, remedy=remedy) from error
+    except OSError as error:
+        raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
+    if rest:
+        raise Problem("the last line is cut short", file=path, line=number)
 
 
 def read_unpacked(path: Path) -> bytes:

@@ -1,0 +1,48 @@
+"""Lines of JSON in an xz stream: what is packed comes back, and no packed file can do harm."""
+
+import lzma
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.errors import Problem
+from harness.packed import pack_lines, unpack_lines
+
+VALUES = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=20), max_size=3)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(VALUES, max_size=5))
+def test_what_is_packed_comes_back_with_its_line(tmp_path: Path, values: list[dict[str, object]]) -> None:
+    path = tmp_path / "lines.xz"
+    path.write_bytes(pack_lines(values))
+    assert list(unpack_lines(path, 2**20)) == list(enumerate(values, start=1))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "cut short"),
+        (b'{"a":1}\n', "not one whole xz stream"),
+        (lzma.compress(b'{"a":1}\n')[:-9], "cut short"),
+        (lzma.compress(b'{"a":1}\n') + b"x", "something follows its end"),
+        (lzma.compress(b'{"a":1}\n[]\n'), ":2: not a JSON object"),
+        (lzma.compress(b'{"a":1}\n{"a":NaN}\n'), ":2: not acceptable JSON"),
+        (lzma.compress(b'{"a":1}\n{"a":1,"a":2}\n'), ":2: not acceptable JSON: repeated key"),
+        (lzma.compress(b'{"a":1}\n{"a":2}'), ":2: the last line is cut short"),
+        (lzma.compress(b" " * 2**22), ":1: a line of more than 1,024 bytes"),
+        (lzma.compress(b"\xff\n"), ":1: not UTF-8"),
+    ],
+)
+def test_hostile_files_are_named_by_line(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "lines.xz"
+    path.write_bytes(content)
+    with pytest.raises(Problem, match=reason):
+        list(unpack_lines(path, 1024))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match=r"lines\.xz: cannot be read"):
+        list(unpack_lines(tmp_path / "lines.xz", 1024))
