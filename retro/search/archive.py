@@ -1,0 +1,169 @@
+"""FIXED: the cells of a segment that were reached, each with the fastest savestate that reached it.
+
+Nodes form a tree: a node knows its parent and the inputs from there, so a path costs no more than its last
+leg. A node whose cell was reached faster by another, or was dropped, stays only while others descend from it.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from retro.packages import Cell
+
+Runs = tuple[tuple[int, int], ...]
+"""Inputs as (button mask, frames) pairs."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A place in the tree of inputs; with a cell while it is the fastest way into it."""
+
+    index: int
+    parent: int
+    """-1 for the start."""
+    runs: Runs
+    """The inputs from the parent."""
+    frames: int
+    """Frames since the segment's start."""
+    cell: Cell | None
+    state: bytes
+    """The savestate, packed by zlib; empty once the cell is lost."""
+    reward: float
+    novelty: int
+    """How many RAM values were seen here for the first time in the segment."""
+    visits: int = 0
+    expanded: bool = False
+    """Whether the frontier search has tried every action from here."""
+    children: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cell that a worker reached, as it comes back from it."""
+
+    start: int
+    """Index of the node that the inputs begin from."""
+    runs: Runs
+    frames: int
+    cell: Cell
+    state: bytes
+    reward: float
+    novelty: int
+
+
+class Archive:
+    """At most `limit` cells; the least promising go first when there are more."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.nodes: dict[int, Node] = {}
+        self.cells: dict[Cell, Node] = {}
+        self.next_index = 0
+        self.dropped = 0
+
+    def begin(self, cell: Cell, state: bytes, reward: float) -> None:
+        """Put in the start of the segment, which is never dropped."""
+        self._add(Node(0, -1, (), 0, cell, state, reward, 0))
+
+    def offer(self, found: Found) -> bool:
+        """Take a cell in if it is new, or reached faster than before."""
+        before = self.cells.get(found.cell)
+        if before is not None and before.frames <= found.frames:
+            return False
+        if found.start not in self.nodes:  # dropped since the piece of work was dealt out
+            return False
+        node = Node(
+            *(self.next_index, found.start, found.runs, found.frames, found.cell),
+            *(found.state, found.reward, found.novelty),
+        )
+        if before is not None:
+            node.visits = before.visits // 2  # a faster way in deserves another look
+        self._add(node)
+        if before is not None:
+            self._release(before)
+        return True
+
+    def shrink(self, bound: int | None = None) -> list[Cell]:
+        """Drop cells down to the limit, those of least weight first; returns the dropped."""
+        excess = len(self.cells) - self.limit
+        if excess <= 0:
+            return []
+        weights = self.weights(bound)
+        order = sorted(
+            (node for node in self.cells.values() if node.parent >= 0), key=lambda n: weights[n.index]
+        )
+        gone = [node.cell for node in order[:excess] if node.cell is not None]
+        for node in order[:excess]:
+            self._drop(node)
+        self.dropped += len(gone)
+        return gone
+
+    def weights(self, bound: int | None = None) -> dict[int, float]:
+        """Node -> how promising its cell is: rarely visited, well rewarded, or with new RAM values.
+
+        A cell that cannot cross within `bound` frames any more weighs nothing.
+        """
+        rewards = [node.reward for node in self.cells.values()]
+        low, high = min(rewards), max(rewards)
+        scale = 1 / (high - low) if high > low else 0.0
+        weights = {}
+        for node in self.cells.values():
+            if bound is not None and node.frames >= bound:
+                weights[node.index] = 0.0
+                continue
+            merit = 1.0 + min(node.novelty, 4) + 4.0 * ((node.reward - low) * scale) ** 3
+            weights[node.index] = merit / math.sqrt(1 + node.visits)
+        return weights
+
+    def path(self, index: int) -> list[tuple[int, int]]:
+        """The inputs from the segment's start to a node."""
+        legs = []
+        while index >= 0:
+            node = self.nodes[index]
+            legs.append(node.runs)
+            index = node.parent
+        return [run for leg in reversed(legs) for run in leg]
+
+    def unexpanded(self) -> Iterator[Node]:
+        """Cells from which the frontier search has not tried every action."""
+        return (node for node in self.cells.values() if not node.expanded)
+
+    def restore(self, nodes: Sequence[Node], next_index: int, dropped: int) -> None:
+        """Become what `nodes` was saved from."""
+        self.nodes = {node.index: node for node in nodes}
+        self.cells = {node.cell: node for node in nodes if node.cell is not None}
+        for node in nodes:
+            node.children = 0
+        for node in nodes:
+            if node.parent >= 0:
+                self.nodes[node.parent].children += 1
+        self.next_index, self.dropped = next_index, dropped
+
+    def known(self) -> Mapping[Cell, int]:
+        """Cell -> frames of the fastest way into it."""
+        return {cell: node.frames for cell, node in self.cells.items()}
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes that the packed savestates take."""
+        return sum(len(node.state) for node in self.cells.values())
+
+    def _add(self, node: Node) -> None:
+        assert node.cell is not None
+        self.nodes[node.index] = self.cells[node.cell] = node
+        self.next_index = node.index + 1
+        if node.parent >= 0:
+            self.nodes[node.parent].children += 1
+
+    def _drop(self, node: Node) -> None:
+        assert node.cell is not None
+        del self.cells[node.cell]
+        self._release(node)
+
+    def _release(self, node: Node) -> None:
+        """Let a node go that has lost its cell, and all above it that stood only for its path."""
+        node.cell, node.state = None, b""
+        while node.parent >= 0 and node.cell is None and not node.children:
+            del self.nodes[node.index]
+            node = self.nodes[node.parent]
+            node.children -= 1

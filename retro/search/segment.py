@@ -1,0 +1,194 @@
+"""FIXED: the search of one segment: rounds of work on an archive, until it is solved, exhausted or cut off.
+
+A round deals out a fixed number of pieces of work, planned from what was known when it began, and merges what
+they found in the order in which they were dealt. So one seed gives one result, with any number of workers, and
+also when the search is interrupted and taken up again.
+"""
+
+import random
+from dataclasses import dataclass
+from typing import Literal
+
+from retro.search.archive import Archive, Runs
+from retro.search.modes import Mode, load_mode
+from retro.search.pool import Done, Item, News, Pool
+from retro.search.settings import Settings
+from retro.search.world import NEVER, Beginning, Knowledge, Start
+
+SLACK = 4  # a crossing up to so many frames slower than the fastest may be better for the next segment
+SHAVE = "retro.search.shave:Shave"
+
+Ending = Literal["searching", "solved", "exhausted", "cut off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A crossing with all its inputs."""
+
+    frames: int
+    runs: Runs
+    """From the segment's start."""
+    into: Beginning
+
+
+class SegmentSearch:
+    """Finds ways out of one segment that take few frames."""
+
+    def __init__(self, beginning: Beginning, settings: Settings, seed: str, bound: int = NEVER) -> None:
+        self.beginning = beginning
+        self.settings = settings
+        self.seed = seed
+        self.bound = bound
+        """Crossings must take fewer frames."""
+        self.archive = Archive(settings.cells)
+        self.archive.begin(beginning.cell, beginning.state, beginning.reward)
+        self.solutions: list[Solution] = []
+        """The fastest crossings, distinct by the work RAM that they lead to; the fastest first."""
+        self.seen: set[tuple[int, int]] = set()
+        self.rounds = 0
+        self.frames = 0
+        """Emulated so far."""
+        self.improved_at = 0
+        """`frames` when the fastest crossing was found."""
+        self.deaths = 0
+        self.mode_frames = dict.fromkeys(settings.modes, 0)
+        self.shaved = 0
+        """Frames spent on shaving."""
+        self.ending: Ending = "searching"
+        self._modes: dict[str, Mode] = {}
+
+    @property
+    def best(self) -> int | None:
+        """Frames of the fastest crossing."""
+        return self.solutions[0].frames if self.solutions else None
+
+    @property
+    def limit(self) -> int:
+        """Crossings that take so many frames or more are of no use."""
+        best = self.best
+        return self.bound if best is None else min(self.bound, best + SLACK)
+
+    def open(self, pool: Pool) -> None:
+        """Turn the pool to this segment."""
+        knowledge = Knowledge(
+            self.beginning.segment,
+            self.settings.settle,
+            SLACK,
+            self.archive.known(),
+            set(self.seen),
+            self.limit,
+        )
+        pool.open(knowledge)
+
+    def round(self, pool: Pool) -> None:
+        """Deal out one round, and merge what comes back."""
+        items = self._plan()
+        if not items:
+            self.ending = "solved" if self.solutions else "exhausted"
+            return
+        found = self._merge(pool, items, pool.do(items))
+        stale = self.frames - self.improved_at >= self.settings.patience
+        if self.solutions and (stale or self.frames >= self.settings.frames):
+            self.ending = "solved"
+        elif self.frames >= self.settings.frames:
+            self.ending = "cut off"
+        elif not found and not any(node.frames < self.limit for node in self.archive.unexpanded()):
+            self.ending = "solved" if self.solutions else "exhausted"
+
+    def shave(self, pool: Pool) -> bool:
+        """One round of shortening the crossings by trial; False once its frames are used up."""
+        if not self.solutions or self.shaved >= self.settings.shave:
+            return False
+        before = self.frames
+        items = [
+            Item(SHAVE, [self._start(0)], self._seed(place), self.settings.item_frames, solution.runs)
+            for place, solution in self._shared(self.settings.items)
+        ]
+        self._merge(pool, items, pool.do(items))
+        self.shaved += self.frames - before
+        return True
+
+    def _shared(self, count: int) -> list[tuple[int, Solution]]:
+        """The fastest crossings in turn, the first of them most often."""
+        best = self.solutions[0].frames
+        close = [solution for solution in self.solutions if solution.frames <= best + 1]
+        return [(place, close[place % len(close)]) for place in range(count)]
+
+    def _plan(self) -> list[Item]:
+        weights = self.archive.weights(self.limit)
+        total = sum(self.settings.modes.values())
+        planned = dict(self.mode_frames)
+        items = []
+        for place in range(self.settings.items):
+            generator = random.Random(self._seed(place))
+            spent = sum(planned.values()) + self.settings.item_frames
+            behind = {
+                name: share / total * spent - planned[name] for name, share in self.settings.modes.items()
+            }
+            for name in sorted(behind, key=lambda name: -behind[name]):
+                if not self.settings.modes[name]:
+                    continue
+                nodes = self._mode(name).choose(self.archive, weights, generator)
+                if nodes:
+                    planned[name] += self.settings.item_frames
+                    starts = [self._start(node) for node in nodes]
+                    items.append(Item(name, starts, self._seed(place) + ":play", self.settings.item_frames))
+                    break
+        return items
+
+    def _merge(self, pool: Pool, items: list[Item], done: list[Done]) -> int:
+        """Take in what came back; returns how many cells are new or faster."""
+        cells: dict[tuple[int, ...], int] = {}
+        seen: set[tuple[int, int]] = set()
+        for item, (result, exhausted) in zip(items, ((d.result, d.exhausted) for d in done), strict=True):
+            self.frames += result.frames
+            self.deaths += result.deaths
+            if item.mode in self.mode_frames:
+                self.mode_frames[item.mode] += result.frames
+            for start in item.starts:
+                if node := self.archive.nodes.get(start.index):
+                    node.visits += 1
+            for found in result.found:
+                if self.archive.offer(found):
+                    cells[found.cell] = found.frames
+            for index in exhausted:
+                if node := self.archive.nodes.get(index):
+                    node.expanded = True
+            for crossing in result.crossings:
+                if crossing.start in self.archive.nodes:
+                    runs = (*self.archive.path(crossing.start), *crossing.runs)
+                    self._solve(Solution(crossing.frames, runs, crossing.into))
+            seen |= result.seen
+        seen -= self.seen
+        self.seen |= seen
+        gone = self.archive.shrink(self.limit)
+        for cell in gone:
+            cells.pop(cell, None)
+        self.rounds += 1
+        pool.tell(News(cells, gone, seen, self.limit))
+        return len(cells)
+
+    def _solve(self, solution: Solution) -> None:
+        """Take in a crossing, if it is among the fastest distinct ones."""
+        if solution.frames >= self.bound:
+            return
+        if self.best is None or solution.frames < self.best:
+            self.improved_at = self.frames
+        distinct = {known.into.ram_hash: known for known in self.solutions}
+        known = distinct.get(solution.into.ram_hash)
+        if known is None or solution.frames < known.frames:
+            distinct[solution.into.ram_hash] = solution
+        ranked = sorted(distinct.values(), key=lambda s: (s.frames, s.into.ram_hash))
+        self.solutions = ranked[: self.settings.crossings]
+
+    def _start(self, index: int) -> Start:
+        node = self.archive.nodes[index]
+        return Start(index, node.frames, node.state, node.reward)
+
+    def _mode(self, name: str) -> Mode:
+        if name not in self._modes:
+            self._modes[name] = load_mode(name)
+        return self._modes[name]
+
+    def _seed(self, place: int) -> str:
+        return f"{self.seed}:{self.beginning.segment}:{self.rounds}:{place}"

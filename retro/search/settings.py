@@ -1,0 +1,73 @@
+"""FIXED: what a search may be told; every number that shapes it is here."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from harness.errors import Problem
+
+MODES = {
+    "walks": "retro.search.walks:Walks",
+    "frontier": "retro.search.frontier:Frontier",
+    "tree": "retro.search.tree:Tree",
+}
+"""The modes that the engine brings, by short name."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every segment of a run is searched.
+
+    Budgets are emulated frames, not seconds: emulation is nearly all the time there is, and frames give the
+    same search on every machine.
+    """
+
+    frames: int
+    """Frames that the search of one segment may emulate before it is cut off."""
+    patience: int
+    """Frames emulated without a faster crossing after which a solved segment is left."""
+    modes: Mapping[str, float]
+    """Mode -> its share of the frames; a name of MODES, or module:Class of your own."""
+    items: int
+    """Pieces of work that a round deals out. Results depend on it, and not on the number of workers."""
+    item_frames: int
+    """Frames that a piece of work takes."""
+    cells: int
+    """Cells that an archive holds at most."""
+    crossings: int
+    """Distinct crossings that compete by how fast the next segment is from them."""
+    lookahead: int
+    """Frames that the next segment's search gets for each of them."""
+    shave: int
+    """Frames for shortening a crossing's inputs by trial."""
+    settle: int
+    """Frames for which a new state must hold before a crossing counts."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "modes":
+                continue
+            least = 0 if field.name in ("lookahead", "shave", "settle") else 1
+            if type(value) is not int or value < least:
+                raise Problem(f"{field.name} is {value!r}, expected a whole number of at least {least}")
+        if not self.modes:
+            raise Problem("modes names no mode")
+        for name, share in self.modes.items():
+            if type(share) not in (int, float) or not (math.isfinite(share) and share >= 0):
+                raise Problem(f"the share of mode {name!r} is {share!r}, expected a number of at least 0")
+        if not sum(self.modes.values()) > 0:
+            raise Problem("the shares of the modes add up to nothing")
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any]) -> Self:
+        """From plain values; a Problem names what is missing, unknown or malformed."""
+        names = [field.name for field in fields(cls)]
+        if unknown := sorted(set(table) - set(names)):
+            raise Problem(f"unknown setting {unknown[0]!r}", remedy=f"there are: {', '.join(names)}")
+        if missing := [name for name in names if name not in table]:
+            raise Problem(f"the setting {missing[0]!r} is missing")
+        if not isinstance(table["modes"], Mapping):
+            raise Problem("modes is no table of mode = share")
+        return cls(**table)

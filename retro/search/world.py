@@ -1,0 +1,280 @@
+"""FIXED: the hot loop: plays from savestates within one segment, and keeps what it finds.
+
+What a piece of work finds depends on its starts, its seed and what was known when the round began; not on the
+process it runs in, nor on what else that process has done.
+"""
+
+import zlib
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from harness.errors import Problem
+from retro.emulator import mask
+from retro.packages import Cell, GamePackage, Ram
+from retro.search.archive import Found, Runs
+
+NEVER = 1 << 60
+"""More frames than any segment takes."""
+
+
+class Fate(Enum):
+    """What came of a decision."""
+
+    ALIVE = "alive"
+    DEAD = "dead"
+    """Dead, back in an earlier state, or lost in transit."""
+    CROSSED = "crossed"
+    LATE = "late"
+    """Too slow to be of use."""
+    SPENT = "spent"
+    """The piece of work has used its frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A node to play from."""
+
+    index: int
+    frames: int
+    state: bytes
+    """Packed by zlib."""
+    reward: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Where a segment starts: the first frame in which its state holds."""
+
+    segment: int
+    """Index of the state."""
+    state: bytes
+    """The savestate, packed by zlib."""
+    ram_hash: str
+    cell: Cell
+    reward: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A way out of the segment, into a state that held."""
+
+    start: int
+    runs: Runs
+    frames: int
+    into: Beginning
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a piece of work came back with."""
+
+    found: list[Found]
+    crossings: list[Crossing]
+    seen: set[tuple[int, int]]
+    """(variable, value) pairs that are new."""
+    frames: int
+    """Frames emulated."""
+    deaths: int
+
+
+class Mark(NamedTuple):
+    """A situation within a piece of work."""
+
+    state: bytes
+    start: int
+    frames: int
+    reward: float
+    runs: Runs
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """What is known of a segment at the beginning of a round."""
+
+    segment: int
+    settle: int
+    """Frames for which a new state must hold."""
+    slack: int
+    """Crossings that take less than this more than the fastest are of use too."""
+    frames: dict[Cell, int] = field(default_factory=dict)
+    """Cell -> frames of the fastest way into it."""
+    seen: set[tuple[int, int]] = field(default_factory=set)
+    """(variable, value) pairs."""
+    bound: int = NEVER
+    """A crossing must take fewer frames to be of use."""
+
+
+class World:
+    """One emulator in one segment. `begin` a piece of work, `go` to a start, `act`; the rest are results."""
+
+    def __init__(self, package: GamePackage) -> None:
+        self.package = package
+        self.emulator = package.open()
+        self.masks = [mask(names, self.emulator.buttons) for names in package.buttons]
+
+    def begin(self, knowledge: Knowledge, budget: int, inputs: Runs = ()) -> None:
+        """Start a piece of work of about `budget` frames, on a crossing's inputs if it is about one."""
+        self.knowledge = knowledge
+        self.inputs = inputs
+        self.state = self.package.states[knowledge.segment]
+        self.budget = budget
+        self.spent = 0
+        self.deaths = 0
+        self.crossings: list[Crossing] = []
+        self.bound = knowledge.bound
+        self._found: dict[Cell, tuple[int, Runs, int, bytes, float, int]] = {}
+        self._seen: set[tuple[int, int]] = set()
+
+    def result(self) -> Result:
+        """What the piece of work found."""
+        found = [
+            Found(start, runs, frames, cell, zlib.compress(state, 1), reward, novelty)
+            for cell, (start, runs, frames, state, reward, novelty) in self._found.items()
+        ]
+        return Result(found, self.crossings, self._seen, self.spent, self.deaths)
+
+    # ---- where the branch is ---------------------------------------------------------------------------
+
+    def go(self, start: Start) -> None:
+        """Play from a node."""
+        self.back(Mark(zlib.decompress(start.state), start.index, start.frames, start.reward, ()))
+
+    def mark(self) -> Mark:
+        """The present situation, to come back to within this piece of work."""
+        return Mark(self.emulator.save(), self.start, self.frames, self.reward, tuple(self.runs))
+
+    def back(self, mark: Mark) -> None:
+        """Return to a mark."""
+        self.emulator.load(mark.state)
+        self.start, self.frames, self.reward, self.runs = (
+            mark.start,
+            mark.frames,
+            mark.reward,
+            list(mark.runs),
+        )
+        self.new = False
+
+    def act(self, mask: int, hold: int) -> Fate:
+        """Hold buttons for some frames; what follows in transit is waited out without buttons.
+
+        Afterwards `frames`, `reward` and `new` tell of the situation; `new` says whether its cell is new, or
+        was reached faster than before.
+        """
+        emulator = self.emulator
+        before = emulator.save() if hold > 1 else b""
+        emulator.step(mask, hold)
+        self.spent += hold
+        ram = emulator.values()
+        if not self.state.enter(ram):
+            return self._leave(mask, hold, before)
+        self._extend(mask, hold)
+        return self._arrive(ram)
+
+    def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
+        """Play from power-on, then without buttons until a state holds; returns it and the frames waited for it.
+
+        Raises:
+            Problem: no state holds within the package's transit limit.
+        """
+        emulator, package = self.emulator, self.package
+        emulator.power_on()
+        for mask, frames in inputs:
+            emulator.step(mask, frames)
+        for waited in range(package.transit_limit + 1):
+            if (entered := package.state_of(emulator.values())) >= 0:
+                return self.beginning(entered), waited
+            emulator.step(0)
+        raise Problem(
+            f"{package.title}: no state holds for {package.transit_limit} frames, up to frame {emulator.frame}"
+        )
+
+    def beginning(self, entered: int) -> Beginning:
+        """The present situation as the start of the segment of state `entered`."""
+        emulator, ram = self.emulator, self.emulator.values()
+        cell = (entered, *self.package.cell(ram))
+        reward = float(self.package.states[entered].reward(ram))
+        return Beginning(entered, zlib.compress(emulator.save(), 1), emulator.ram_hash(), cell, reward)
+
+    def _extend(self, mask: int, frames: int) -> None:
+        self.frames += frames
+        if self.runs and self.runs[-1][0] == mask:
+            self.runs[-1] = (mask, self.runs[-1][1] + frames)
+        else:
+            self.runs.append((mask, frames))
+
+    def _arrive(self, ram: Ram) -> Fate:
+        """Look at the situation, and keep it if it is worth it."""
+        if self.state.dead(ram):
+            return self._die()
+        frames = self.frames
+        if frames >= self.bound:
+            return Fate.LATE
+        cell = (self.knowledge.segment, *self.package.cell(ram))
+        self.reward = self.state.reward(ram)
+        found = self._found.get(cell)
+        best = found[2] if found is not None else self.knowledge.frames.get(cell)
+        self.new = best is None or frames < best
+        if self.new:
+            novelty = self._novelty(ram) if best is None else 0
+            state = self.emulator.save()
+            self._found[cell] = (self.start, tuple(self.runs), frames, state, self.reward, novelty)
+        return Fate.SPENT if self.spent >= self.budget else Fate.ALIVE
+
+    def _novelty(self, ram: Ram) -> int:
+        """How many variables have a value that was never seen in this segment."""
+        new = set(enumerate(ram)) - self.knowledge.seen - self._seen
+        self._seen |= new
+        return len(new)
+
+    def _die(self) -> Fate:
+        self.deaths += 1
+        return Fate.DEAD
+
+    def _leave(self, mask: int, hold: int, before: bytes) -> Fate:
+        """The state no longer holds: find the frame at which it ended, and what comes after it."""
+        emulator, segment = self.emulator, self.knowledge.segment
+        held = hold
+        if before:
+            emulator.load(before)
+            self.spent -= hold
+            for held in range(1, hold + 1):
+                emulator.step(mask)
+                self.spent += 1
+                if not self.state.enter(emulator.values()):
+                    break
+        self._extend(mask, held)
+        self.left = self.frames
+        waited = 0
+        ram = emulator.values()
+        while (entered := self.package.state_of(ram)) < 0:
+            if self.state.dead(ram) or waited >= self.package.transit_limit:
+                return self._die()
+            if self.frames >= self.bound:
+                return Fate.LATE
+            emulator.step(0)
+            self.spent += 1
+            waited += 1
+            self._extend(0, 1)
+            ram = emulator.values()
+        if entered < segment:
+            return self._die()
+        if entered == segment:
+            return self._arrive(ram)
+        return self._cross(entered)
+
+    def _cross(self, entered: int) -> Fate:
+        """Another state holds: see that it goes on holding."""
+        if self.frames >= self.bound:
+            return Fate.LATE
+        emulator = self.emulator
+        into = self.beginning(entered)
+        for _ in range(self.knowledge.settle):
+            emulator.step(0)
+            self.spent += 1
+            ram = emulator.values()
+            if self.package.state_of(ram) != entered or self.package.states[entered].dead(ram):
+                return self._die()
+        self.crossings.append(Crossing(self.start, tuple(self.runs), self.frames, into))
+        self.bound = self.frames + self.knowledge.slack
+        return Fate.CROSSED

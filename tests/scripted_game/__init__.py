@@ -1,0 +1,162 @@
+"""A game of a few lines of Python in place of a console, whose optimum a plain search finds: package and all.
+
+A runner has to leap two pits in each of two levels; quarter steps decide which leap is the last that carries.
+"""
+
+import struct
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import xxhash
+
+from harness.errors import Problem
+from retro.packages import GamePackage, Ram, State, Variable
+
+BUTTONS = ("A", "LEFT", "RIGHT", "START")
+TITLE, PLAY, CLEAR, DEAD, ENDING = range(5)
+PITS = {1: ((20, 27), (50, 58)), 2: ((12, 20), (40, 45))}
+GOAL = 80
+CLEAR_FRAMES = 5
+_LAYOUT = struct.Struct("<4sIbbhbhb")
+
+
+class Values(NamedTuple):
+    mode: int
+    level: int
+    x: int
+    vx: int
+    y: int
+    vy: int
+
+
+START = Values(TITLE, 0, 0, 0, 0, 0)
+
+
+def advance(now: Values, mask: int) -> Values:
+    """One frame of the game."""
+    mode, level, x, vx, y, vy = now
+    if mode == TITLE:
+        return Values(PLAY, 1, 0, 0, 0, 0) if mask & 8 else now
+    if mode == CLEAR:
+        if vy < CLEAR_FRAMES:
+            return now._replace(vy=vy + 1)
+        return Values(PLAY, 2, 0, 0, 0, 0) if level == 1 else Values(ENDING, 2, 0, 0, 0, 0)
+    if mode != PLAY:
+        return now
+    vx = min(vx + 1, 8) if mask & 4 else max(vx - 1, -8) if mask & 2 else vx - (vx > 0) + (vx < 0)
+    if y == 0 and mask & 1:
+        vy = 5
+    x = max(0, x + vx // 4)
+    y, vy = max(0, y + vy), (vy - 1 if y + vy > 0 else 0)
+    if y == 0 and any(low <= x < high for low, high in PITS[level]):
+        return Values(DEAD, level, x, 0, 0, 0)
+    if x >= GOAL:
+        return Values(CLEAR, level, x, 0, 0, 0)
+    return Values(PLAY, level, x, vx, y, vy)
+
+
+def fewest_frames() -> int:
+    """The time of the fastest movie, by trying everything: START on the first frame that counts, then play."""
+    total = 2  # frame 0 has no buttons
+    for level in (1, 2):
+        first = Values(PLAY, level, 0, 0, 0, 0)
+        queue, seen = deque([(first, 0)]), {first}
+        while True:
+            now, frames = queue.popleft()
+            if now.mode == CLEAR:
+                total += frames + CLEAR_FRAMES + 1
+                break
+            for mask in range(8):
+                then = advance(now, mask)
+                if then.mode != DEAD and then not in seen:
+                    seen.add(then)
+                    queue.append((then, frames + 1))
+    return total
+
+
+class ScriptedEmulator:
+    """Takes the place of `retro.emulator.Emulator`."""
+
+    buttons = BUTTONS
+    system, core = "Scripted", "scripted"
+    frame_rate = 60.0
+    rom_sha256 = "5" * 64
+
+    def __init__(self) -> None:
+        self.power_on()
+
+    def power_on(self) -> None:
+        self.frame, self.now = 0, START
+
+    def step(self, buttons: int, frames: int = 1) -> None:
+        for _ in range(frames):
+            self.now = advance(self.now, buttons)
+        self.frame += frames
+
+    def save(self) -> bytes:
+        return _LAYOUT.pack(b"TOY1", self.frame, *self.now)
+
+    def load(self, state: bytes) -> None:
+        try:
+            magic, frame, *values = _LAYOUT.unpack(state)
+        except struct.error as error:
+            raise Problem(f"no savestate of this game: {error}") from error
+        if magic != b"TOY1":
+            raise Problem("no savestate of this game")
+        self.frame, self.now = frame, Values(*values)
+
+    def values(self) -> Values:
+        return self.now
+
+    def ram_hash(self) -> str:
+        return str(xxhash.xxh3_64_hexdigest(repr(self.now).encode()))
+
+    def close(self) -> None: ...
+
+
+class Hopper(GamePackage):
+    """The package of the scripted game."""
+
+    name = "Hopper-Scripted-v0"
+    title = "Hopper"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        name: Variable(index, "|i1") for index, name in enumerate(Values._fields)
+    }
+    states: ClassVar[Sequence[State]] = (
+        State("title", "press START", lambda ram: ram.mode == TITLE),
+        State(
+            "level-1",
+            "run",
+            lambda r: r.mode == PLAY and r.level == 1,
+            lambda r: r.x,
+            lambda r: r.mode == DEAD,
+        ),
+        State(
+            "level-2",
+            "run",
+            lambda r: r.mode == PLAY and r.level == 2,
+            lambda r: r.x,
+            lambda r: r.mode == DEAD,
+        ),
+        State("ending", "rest", lambda ram: ram.mode == ENDING),
+    )
+    buttons: ClassVar[Sequence[Sequence[str]]] = (
+        (),
+        ("LEFT",),
+        ("RIGHT",),
+        ("A",),
+        ("RIGHT", "A"),
+        ("START",),
+    )
+    holds: ClassVar[Sequence[int]] = (1, 2, 4, 8)
+
+    console_buttons = BUTTONS
+    rom = Path(__file__)
+
+    def cell(self, ram: Ram) -> tuple[int, ...]:
+        return (ram.x // 4, ram.vx, ram.y, int(ram.y > 0))
+
+    def open(self) -> Any:
+        return ScriptedEmulator()
