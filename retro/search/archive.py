@@ -5,7 +5,7 @@ leg. A node whose cell was reached faster by another, or was dropped, stays only
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from retro.packages import Cell
@@ -139,7 +139,7 @@ class Archive:
                 self.nodes[node.parent].children += 1
         self.next_index, self.dropped = next_index, dropped
 
-    def known(self) -> Mapping[Cell, int]:
+    def known(self) -> dict[Cell, int]:
         """Cell -> frames of the fastest way into it."""
         return {cell: node.frames for cell, node in self.cells.items()}
 

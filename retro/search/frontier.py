@@ -1,10 +1,12 @@
 """FIXED: breadth-first search from the frontier: every action with several holds, three decisions deep.
 
-A branch is followed as long as each of its decisions reaches a cell that is new, or reaches it faster. Half of
-the pieces of work begin with the cells that were reached in the fewest frames, half with the most promising.
+A branch is followed as long as each of its decisions reaches a cell that is new, or reaches it faster. Half
+of the pieces of work begin with the cells that were reached in the fewest frames, half with the most
+promising.
 """
 
 import random
+from collections.abc import Sequence
 
 from retro.search.archive import Archive
 from retro.search.modes import Starts
@@ -26,7 +28,7 @@ class Frontier:
 
     def explore(self, world: World, starts: Starts, generator: random.Random) -> list[int]:
         holds = spread(world.package.holds, HOLDS)
-        done = []
+        done: list[int] = []
         for start in starts:
             world.go(start)
             layer = [world.mark()]
@@ -47,7 +49,7 @@ class Frontier:
         return done
 
 
-def spread(values: "tuple[int, ...] | list[int]", count: int) -> list[int]:
+def spread(values: Sequence[int], count: int) -> list[int]:
     """`count` of the values, evenly from the first to the last."""
     if len(values) <= count:
         return list(values)

@@ -13,7 +13,7 @@ Starts = list[Start]
 
 
 class Mode(Protocol):
-    """One way to search. Made anew in every process, so it keeps nothing from one piece of work to the next."""
+    """One way to search. It is made anew in every process, so it keeps nothing between pieces of work."""
 
     def choose(self, archive: Archive, weights: dict[int, float], generator: random.Random) -> list[int]:
         """Nodes for one piece of work to play from; none = there is nothing left to do."""

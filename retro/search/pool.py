@@ -189,7 +189,8 @@ class Processes:
         connection.close()
         process.kill()
         process.join()
-        status = f"signal {-process.exitcode}" if (process.exitcode or 0) < 0 else f"exit {process.exitcode}"
+        code = process.exitcode or 0
+        status = f"signal {-code}" if code < 0 else f"exit {code}"
         print(f"A worker died ({status}); another takes its place and its work", flush=True)
         self._workers[place] = _start(self._spec)
         if self._knowledge is not None:

@@ -1,8 +1,8 @@
 """FIXED: the search of one segment: rounds of work on an archive, until it is solved, exhausted or cut off.
 
-A round deals out a fixed number of pieces of work, planned from what was known when it began, and merges what
-they found in the order in which they were dealt. So one seed gives one result, with any number of workers, and
-also when the search is interrupted and taken up again.
+A round deals out a fixed number of pieces of work, planned from what was known when it began, and merges
+what they found in the order in which they were dealt. So one seed gives one result, with any number of
+workers, and also when the search is interrupted and taken up again.
 """
 
 import random
@@ -34,15 +34,16 @@ class Solution:
 class SegmentSearch:
     """Finds ways out of one segment that take few frames."""
 
-    def __init__(self, beginning: Beginning, settings: Settings, seed: str, bound: int = NEVER) -> None:
+    def __init__(
+        self, beginning: Beginning, settings: Settings, seed: str, known: Solution | None = None
+    ) -> None:
+        """`known` is a crossing to beat."""
         self.beginning = beginning
         self.settings = settings
         self.seed = seed
-        self.bound = bound
-        """Crossings must take fewer frames."""
         self.archive = Archive(settings.cells)
         self.archive.begin(beginning.cell, beginning.state, beginning.reward)
-        self.solutions: list[Solution] = []
+        self.solutions = [known] if known else []
         """The fastest crossings, distinct by the work RAM that they lead to; the fastest first."""
         self.seen: set[tuple[int, int]] = set()
         self.rounds = 0
@@ -52,6 +53,8 @@ class SegmentSearch:
         """`frames` when the fastest crossing was found."""
         self.deaths = 0
         self.mode_frames = dict.fromkeys(settings.modes, 0)
+        self.first: int | None = None
+        """Frames of the fastest crossing before shaving."""
         self.shaved = 0
         """Frames spent on shaving."""
         self.ending: Ending = "searching"
@@ -65,8 +68,7 @@ class SegmentSearch:
     @property
     def limit(self) -> int:
         """Crossings that take so many frames or more are of no use."""
-        best = self.best
-        return self.bound if best is None else min(self.bound, best + SLACK)
+        return NEVER if self.best is None else self.best + SLACK
 
     def open(self, pool: Pool) -> None:
         """Turn the pool to this segment."""
@@ -99,6 +101,8 @@ class SegmentSearch:
         """One round of shortening the crossings by trial; False once its frames are used up."""
         if not self.solutions or self.shaved >= self.settings.shave:
             return False
+        if self.first is None:
+            self.first = self.best
         before = self.frames
         items = [
             Item(SHAVE, [self._start(0)], self._seed(place), self.settings.item_frames, solution.runs)
@@ -170,8 +174,6 @@ class SegmentSearch:
 
     def _solve(self, solution: Solution) -> None:
         """Take in a crossing, if it is among the fastest distinct ones."""
-        if solution.frames >= self.bound:
-            return
         if self.best is None or solution.frames < self.best:
             self.improved_at = self.frames
         distinct = {known.into.ram_hash: known for known in self.solutions}

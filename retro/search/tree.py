@@ -1,7 +1,7 @@
 """FIXED: Monte Carlo tree search with upper confidence bounds and short rollouts.
 
-A tree grows from one cell; its edges are actions. UCB1 (Auer et al. 2002) chooses where it grows, and a rollout
-is worth the reward it gains and whether it finds cells, crosses or dies.
+A tree grows from one cell; its edges are actions. UCB1 (Auer et al. 2002) chooses where it grows, and a
+rollout is worth the reward it gains and whether it finds cells, crosses or dies.
 """
 
 import math
@@ -62,7 +62,7 @@ class Tree:
 def grow(
     world: World, path: list[Branch], actions: list[tuple[int, int]], generator: random.Random
 ) -> tuple[Fate, int]:
-    """Try one more action at the end of a path, and play on from it; returns how that ended, and cells found."""
+    """Try one more action at the end of a path, and play on; returns how that ended, and the cells found."""
     world.back(path[-1].mark)
     fate = world.act(*path[-1].untried.pop())
     if fate is not Fate.ALIVE:

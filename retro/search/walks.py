@@ -1,8 +1,8 @@
 """FIXED: Go-Explore: short random walks from cells that are rarely visited or well rewarded.
 
-After Ecoffet et al., First return, then explore (2021): return to a cell by its savestate, then explore from it.
-A walk has a taste of its own: it draws the weight of each combination of buttons anew, so some walks run right
-and others wait for a door.
+After Ecoffet et al., First return, then explore (2021): return to a cell by its savestate, then explore from
+it. A walk has a taste of its own: it draws the weight of each combination of buttons anew, so some walks run
+right and others wait for a door.
 """
 
 import random

@@ -172,22 +172,21 @@ class World:
         return self._arrive(ram)
 
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
-        """Play from power-on, then without buttons until a state holds; returns it and the frames waited for it.
+        """Play from power-on, then without buttons until a state holds; returns that, and how long it took.
 
         Raises:
             Problem: no state holds within the package's transit limit.
         """
         emulator, package = self.emulator, self.package
         emulator.power_on()
-        for mask, frames in inputs:
-            emulator.step(mask, frames)
+        for buttons, frames in inputs:
+            emulator.step(buttons, frames)
         for waited in range(package.transit_limit + 1):
             if (entered := package.state_of(emulator.values())) >= 0:
                 return self.beginning(entered), waited
             emulator.step(0)
-        raise Problem(
-            f"{package.title}: no state holds for {package.transit_limit} frames, up to frame {emulator.frame}"
-        )
+        limit = package.transit_limit
+        raise Problem(f"{package.title}: no state holds for {limit} frames, up to frame {emulator.frame}")
 
     def beginning(self, entered: int) -> Beginning:
         """The present situation as the start of the segment of state `entered`."""
@@ -238,11 +237,11 @@ class World:
         if before:
             emulator.load(before)
             self.spent -= hold
-            for held in range(1, hold + 1):
+            held = 0
+            while held < hold and (not held or self.state.enter(emulator.values())):
                 emulator.step(mask)
-                self.spent += 1
-                if not self.state.enter(emulator.values()):
-                    break
+                held += 1
+            self.spent += held
         self._extend(mask, held)
         self.left = self.frames
         waited = 0

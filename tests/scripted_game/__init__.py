@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from harness.errors import Problem
 from retro.packages import GamePackage, Ram, State, Variable
@@ -58,7 +60,7 @@ def advance(now: Values, mask: int) -> Values:
 
 
 def fewest_frames() -> int:
-    """The time of the fastest movie, by trying everything: START on the first frame that counts, then play."""
+    """The time of the fastest movie, by trying everything: START as early as it counts, then play."""
     total = 2  # frame 0 has no buttons
     for level in (1, 2):
         first = Values(PLAY, level, 0, 0, 0, 0)
@@ -83,6 +85,7 @@ class ScriptedEmulator:
     system, core = "Scripted", "scripted"
     frame_rate = 60.0
     rom_sha256 = "5" * 64
+    boot = b""
 
     def __init__(self) -> None:
         self.power_on()
@@ -112,6 +115,12 @@ class ScriptedEmulator:
 
     def ram_hash(self) -> str:
         return str(xxhash.xxh3_64_hexdigest(repr(self.now).encode()))
+
+    def screen(self) -> NDArray[np.uint8]:
+        """The runner's place, as a picture of one row."""
+        picture = np.zeros((1, 128, 3), np.uint8)
+        picture[0, self.now.x] = 255
+        return picture
 
     def close(self) -> None: ...
 

@@ -1,0 +1,252 @@
+"""FIXED: the search on the command line.
+
+    python -m retro.run search quarterstep quick      find a movie from power-on to the ending
+    python -m retro.run improve outputs/retro/...     search every segment again, for a faster one
+    python -m retro.run info outputs/retro/...        splits, times, and how each search ended
+    python -m retro.run play outputs/retro/...        write the movie as .bk2 and as MP4
+    python -m retro.run verify movie.bk2              replay it from power-on in a fresh process
+    python -m retro.run check module:Class            look for mistakes in a game package
+
+A search that was stopped, in whatever way, goes on by the same command.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from harness.errors import Problem, run_command
+from harness.files import sha256_file
+from harness.progress import progress_bar
+from retro.config import Config, read_config
+from retro.emulator import CONSOLES, console_of
+from retro.packages import GamePackage, load_package
+from retro.search.pool import open_pool
+from retro.search.route import Route, RouteSearch, read_route
+from retro.search.segment import SegmentSearch
+from retro.times import format_frames
+
+OUTPUTS = Path("outputs/retro")
+MOVIE, VIDEO = "movie.bk2", "movie.mp4"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m retro.run", description=__doc__.split("\n")[0][7:])
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    command = commands.add_parser("search", help="find a movie, segment by segment")
+    command.add_argument("package", help="a folder of retro/games, or module:Class")
+    command.add_argument("config", help="a TOML file, or the name of one in retro/configs")
+    command.add_argument("--until", metavar="STATE", help="stop when this state is entered")
+    command.add_argument("--out", type=Path, help="the run folder (default: outputs/retro/<game>_seed<n>)")
+    command.set_defaults(run=lambda o: search(o.package, read_config(o.config), o.until, o.out))
+
+    command = commands.add_parser("improve", help="search every segment again, bounded by its frames")
+    command.add_argument("folder", type=Path)
+    command.add_argument("--passes", type=int, default=1, help="times through all segments (default: 1)")
+    command.add_argument("--config", help="settings for it (default: those of the folder)")
+    command.add_argument(
+        "--workers", type=int, default=2, help="processes with an emulator each (default: 2)"
+    )
+    command.set_defaults(run=lambda o: improve(o.folder, o.passes, o.config, o.workers))
+
+    command = commands.add_parser("info", help="splits, times, and how each search ended")
+    command.add_argument("folder", type=Path)
+    command.set_defaults(run=lambda o: info(o.folder))
+
+    command = commands.add_parser("play", help="write the movie as .bk2 and as MP4")
+    command.add_argument("source", type=Path, help="a run folder, or a .bk2")
+    command.add_argument("--scale", type=int, choices=(1, 2, 3), default=2, help="of the video (default: 2)")
+    command.add_argument("--package", help="of a .bk2 whose game no package of retro/games knows")
+    command.set_defaults(run=lambda o: play(o.source, o.scale, o.package))
+
+    command = commands.add_parser("verify", help="replay a movie from power-on in a fresh process")
+    command.add_argument("movie", type=Path)
+    command.add_argument("--package", help="of a game that no package of retro/games knows")
+    command.set_defaults(run=lambda o: verify_movie(o.movie, o.package))
+
+    command = commands.add_parser("check", help="look for mistakes in a game package by playing at random")
+    command.add_argument("package", help="a folder of retro/games, or module:Class")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--frames", type=int, help="how many to play")
+    command.set_defaults(run=lambda o: check(o.package, o.seed, o.frames))
+
+    options = parser.parse_args()
+    status: int = options.run(options)
+    return status
+
+
+# ---- commands ----------------------------------------------------------------------------------------------
+
+
+def search(spec: str, config: Config, until: str | None, out: Path | None) -> int:
+    package = load_package(spec)
+    last = package.state_index(until) if until is not None else len(package.states) - 1
+    folder = out or OUTPUTS / f"{package.name}_seed{config.seed}"
+    route = _route(folder, spec, package, config)
+    started = time.monotonic()
+    with open_pool(spec, config.workers) as pool, Report(package, route) as report:
+        solved = RouteSearch(folder, route, pool, report.watch).run(last)
+    if not solved:
+        piece = route.pieces[-1].entered
+        print(f"The search of {piece} was cut off. More frames in the configuration let it go on: {folder}")
+        return 1
+    rate = package_rate(package)
+    print(f"{package.title}: {format_frames(route.frames, rate)} to {route.pieces[-1].entered}")
+    print(
+        f"The search took {time.monotonic() - started:.0f} s; every segment replays from power-on: {folder}"
+    )
+    if last == len(package.states) - 1:
+        print(f"Next: python -m retro.run play {folder}")
+    return 0
+
+
+def improve(folder: Path, passes: int, config: str | None, workers: int) -> int:
+    route = read_route(folder)
+    package = load_package(route.package)
+    if config is not None:
+        route.settings = read_config(config).settings
+    with open_pool(route.package, workers) as pool, Report(package, route) as report:
+        searcher = RouteSearch(folder, route, pool, report.watch)
+        for number in range(1, passes + 1):
+            saved = searcher.improve()
+            now = format_frames(route.frames, package_rate(package))
+            tqdm.write(f"Pass {number}: {saved} frames saved, {now}")
+    return 0
+
+
+def info(folder: Path) -> int:
+    route = read_route(folder)
+    package = load_package(route.package)
+    rate = package_rate(package)
+    table = Table(title=f"{package.title}: {format_frames(route.frames, rate)}", title_justify="left")
+    for name in ("segment", "frames", "entered at"):
+        table.add_column(name, justify="left" if name == "segment" else "right")
+    for name in ("search ended", "before shaving", "searched", "cells", "dropped", "deaths"):
+        table.add_column(name, justify="left" if name == "search ended" else "right")
+    at = 0
+    for piece in route.pieces:
+        at += piece.frames
+        counts = (piece.first, piece.searched, piece.cells, piece.dropped, piece.deaths)
+        table.add_row(
+            f"{piece.state} to {piece.entered}", f"{piece.frames:,}", format_frames(at, rate), piece.ending,
+            *(f"{count:,}" for count in counts),
+        )  # fmt: skip
+    Console().print(table)
+    if route.pieces and route.pieces[-1].entered != package.states[-1].name:
+        print(f"{route.pieces[-1].entered} is being searched.")
+    return 0
+
+
+def play(source: Path, scale: int, spec: str | None) -> int:
+    from retro.movie import write_movie
+    from retro.replay import make_movie, replay_fresh, verify
+    from retro.video import write_video
+
+    if source.is_dir():
+        route = read_route(source)
+        spec, package = route.package, load_package(route.package)
+        inputs, movie = route.inputs(package.console_buttons), source / MOVIE
+        write_movie(movie, make_movie(package, inputs, replay_fresh(spec, inputs)))
+        print(f"Movie: {movie}")
+    else:
+        shown = verify(source, spec)
+        if shown.package is None:
+            raise Problem(
+                f"no package knows {shown.movie.game}", file=source, remedy="name one with --package"
+            )
+        spec, inputs, movie = shown.package, list(shown.movie.inputs), source
+    video = movie.with_suffix(".mp4")
+    write_video(video, spec, inputs, scale=scale)
+    print(f"Video: {video}")
+    return 0
+
+
+def verify_movie(path: Path, spec: str | None) -> int:
+    from retro.replay import verify
+
+    shown = verify(path, spec)
+    for difference in shown.differences:
+        print(f"{path}: {difference}")
+    if shown.differences:
+        print("FAIL: the movie does not do from power-on what it claims")
+        return 1
+    for state, frame in shown.replay.splits.items():
+        print(f"{frame:>8,}  {state}")
+    claims = "as it claims" if shown.compared else "and claims nothing that could be compared"
+    print(f"pass: {shown.replay.frames:,} frames from power-on, {claims}")
+    return 0
+
+
+def check(spec: str, seed: int, frames: int | None) -> int:
+    from retro.check import run_check
+
+    return run_check(spec, seed=seed, frames=frames)
+
+
+# ---- helpers -----------------------------------------------------------------------------------------------
+
+
+def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Route:
+    """The route in a folder, to go on with, or a new one."""
+    rom = sha256_file(package.rom)
+    if not (folder / "route.json").exists():
+        return Route(spec, package.name, rom, config.seed, config.settings)
+    route = read_route(folder)
+    for name, here, there in (
+        ("the game", package.name, route.game),
+        ("the ROM", rom, route.rom_sha256),
+        ("the seed", config.seed, route.seed),
+    ):
+        if here != there:
+            remedy = "choose another folder with --out, or remove this one"
+            raise Problem(
+                f"holds a search whose {name[4:]} is {there}, not {here}", file=folder, remedy=remedy
+            )
+    print(f"Going on at {route.pieces[-1].entered if route.pieces else 'power-on'}: {folder}")
+    route.settings = config.settings
+    return route
+
+
+def package_rate(package: GamePackage) -> float:
+    """The true frames a second of the package's console, NTSC."""
+    return float(CONSOLES[console_of(package.rom)].frame_rates[0])
+
+
+class Report:
+    """A progress bar for each segment, and a line when it is done."""
+
+    def __init__(self, package: GamePackage, route: Route) -> None:
+        self._package, self._route = package, route
+        self._bar: tqdm[None] | None = None
+        self._search: SegmentSearch | None = None
+
+    def __enter__(self) -> "Report":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._finish()
+
+    def watch(self, doing: str, search: SegmentSearch) -> None:
+        if search is not self._search:
+            self._finish()
+            self._search = search
+            self._bar = progress_bar(search.settings.frames + search.settings.shave, "frame")
+        assert self._bar is not None
+        name = self._package.states[search.beginning.segment].name
+        self._bar.set_description(f"{name}: {doing}", refresh=False)
+        best = "none" if search.best is None else search.best
+        self._bar.set_postfix(best=best, cells=len(search.archive.cells), refresh=False)
+        self._bar.update(search.frames - self._bar.n)
+
+    def _finish(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+if __name__ == "__main__":
+    run_command(main)
