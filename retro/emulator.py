@@ -124,8 +124,9 @@ class Emulator:
         self._masks = _Masks(self.buttons)
         self._held = 0
         self._prefix = bytes.fromhex(self.rom_sha256)[:8]
-        self.boot, self._length = _power_on_state(core_emulator)
+        self.boot, self._defined = _power_on_state(core_emulator)
         """The core's own savestate at power-on."""
+        self._length = int(np.flatnonzero(self._defined)[-1]) + 1
         self._padding = bytes(len(self.boot) - self._length)
         self._hold(self._masks[0])
         self.power_on()
@@ -138,6 +139,16 @@ class Emulator:
         """Switch off and on again: no frame is run, and what follows is as in a fresh process."""
         self._restore(self.boot)
         self.frame = 0
+
+    def is_power_on(self, state: bytes) -> bool:
+        """Whether a state of the core's own, as in `boot`, is that at power-on. Switches off and on again."""
+        if len(state) != len(self.boot) or not self._core.set_state(state):
+            return False
+        # Compared after loading: a core may keep addresses of its process in a state.
+        loaded = np.frombuffer(self._core.get_state(), np.uint8)[self._defined]
+        self.power_on()
+        fresh = np.frombuffer(self._core.get_state(), np.uint8)[self._defined]
+        return bool((loaded == fresh).all())
 
     def step(self, buttons: int, frames: int = 1) -> None:
         """Run frames, at least one, with these buttons held; a Problem on bits that are no button."""
@@ -230,8 +241,8 @@ def console_of(rom: Path) -> str:
     return system
 
 
-def _power_on_state(core: Any) -> tuple[bytes, int]:
-    """(the core's state with undefined bytes made 0, how many bytes from its start are defined).
+def _power_on_state(core: Any) -> tuple[bytes, NDArray[np.bool_]]:
+    """(the core's state with undefined bytes made 0, which bytes are defined).
 
     A core may leave part of a state unwritten. What memory held before shows there: once 0xAA, once 0x55.
     """
@@ -242,7 +253,7 @@ def _power_on_state(core: Any) -> tuple[bytes, int]:
         del before  # the next allocation of this length gets the same memory
         saved.append(np.frombuffer(core.get_state(), np.uint8))
     defined = saved[0] == saved[1]
-    return np.where(defined, saved[0], 0).astype(np.uint8).tobytes(), int(np.flatnonzero(defined)[-1]) + 1
+    return np.where(defined, saved[0], 0).astype(np.uint8).tobytes(), defined
 
 
 @cache
