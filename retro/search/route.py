@@ -101,13 +101,20 @@ class RouteSearch:
     """Finds a route, or a faster one, and keeps it in a folder."""
 
     def __init__(
-        self, folder: Path, route: Route, pool: Pool, watch: Watcher = lambda doing, search: None
+        self,
+        folder: Path,
+        route: Route,
+        pool: Pool,
+        watch: Watcher = lambda doing, search: None,
+        replays: bool = True,
     ) -> None:
+        """`replays` = whether a fresh process replays the run after every segment."""
         self.folder = folder
         self.route = route
         self.package: GamePackage = load_package(route.package)
         self._pool = pool
         self._watch = watch
+        self._replays = replays
         self._buttons = self.package.console_buttons
         self._ahead: SegmentSearch | None = None  # begun to choose between crossings, and gone on with
         self._hashes: list[str] = []  # of the replay before, every so many frames
@@ -209,6 +216,14 @@ class RouteSearch:
     def _add(self, search: SegmentSearch, solution: Solution) -> str:
         """Replay with the new piece in a fresh process, and keep it; else returns what differs."""
         piece = self._piece(search, solution)
+        if fault := self._fault(piece) if self._replays else "":
+            return fault
+        self.route.pieces.append(piece)
+        self.route.save(self.folder)
+        return ""
+
+    def _fault(self, piece: Piece) -> str:
+        """How the route with one more piece comes out otherwise in a fresh process; "" = it does not."""
         replay = self._replay([*self.route.pieces, piece])
         total = self.route.frames + piece.frames
         if (entered := replay.splits.get(piece.entered)) != total:
@@ -219,8 +234,6 @@ class RouteSearch:
         if any(one != other for one, other in zip(regular, self._hashes, strict=False)):
             return "work RAM differs from the replay before"
         self._hashes = regular
-        self.route.pieces.append(piece)
-        self.route.save(self.folder)
         return ""
 
     def _keep(self, ahead: SegmentSearch | None) -> None:
