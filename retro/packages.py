@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from retro.emulator import Emulator
 
 Ram = Any
-"""The values of a package's variables at one moment, by name: `ram.lives`. A named tuple, made by the package."""
+"""The values of a package's variables at one moment, by name: `ram.lives`. A named tuple of integers."""
 
 Cell = tuple[int, ...]
 """What the search takes for one situation: the state's index, then what `GamePackage.cell` gives."""
@@ -106,9 +106,8 @@ class GamePackage:
     @cached_property
     def rom(self) -> Path:
         """The game's ROM in the integration folder; a Problem where there is none."""
-        extensions = stable_retro.data.EMU_EXTENSIONS
         for path in sorted(self.integration.glob("rom.*")):
-            if path.suffix in extensions and path.is_file():
+            if path.suffix in stable_retro.data.EMU_EXTENSIONS and path.is_file():
                 return path
         raise Problem(
             "no rom.<extension> of a known console lies here",
@@ -227,7 +226,7 @@ def _said(error: BaseException) -> str:
 
 def _shipped(name: str) -> Path:
     for path in Integrations.STABLE.paths:
-        folder = Path(str(stable_retro.data.path())) / path / name
+        folder = Path(stable_retro.data.path(), path, name)
         if folder.is_dir():
             return folder
     raise Problem(
