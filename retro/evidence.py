@@ -99,7 +99,7 @@ def read_movies(path: Path, seed: int) -> list[Found]:
 def _read_found(row: Any, wanted: Found) -> Found:
     """What a row says was found; a Problem where it is not the row of the `wanted` search."""
     place = f"search {wanted.search} of {wanted.game}"
-    if not isinstance(row, dict) or not row.keys() != set(Found._fields):
+    if not isinstance(row, dict) or row.keys() != set(Found._fields):
         raise Problem(f"this must be {place}, with its seed and inputs")
     for name in ("search", "game", "seed"):
         value = getattr(wanted, name)
