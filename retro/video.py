@@ -17,21 +17,21 @@ from harness.files import unwritable
 from retro.emulator import Emulator
 from retro.fresh import run_fresh
 from retro.inputs import parse_inputs
-from retro.packages import GamePackage, load_package
+from retro.packages import load_package
 
 SCALES = (2, 3)
 _AUDIO_RATE = 48_000  # samples a second; AAC knows few rates, and not those of the consoles
 
 
-def write_video(path: Path, package: GamePackage, inputs: Sequence[int] | str, scale: int = 2) -> None:
+def write_video(path: Path, spec: str, inputs: Sequence[int] | str, scale: int = 2) -> None:
     """Play inputs from power-on in a fresh process and write an MP4, whole or not at all.
 
-    inputs: masks, one a frame, or text. scale: screen pixels a side for each of the console's. A progress bar
-    is shown on a terminal.
+    spec: the package, as in `load_package`. inputs: masks, one a frame, or text. scale: pixels a side for
+    each of the console's. A progress bar is shown on a terminal.
 
     Raises:
-        Problem: the path does not end in .mp4 or cannot be written, the inputs are malformed, the scale is
-            not in `SCALES`, or the package's class cannot be imported by its name.
+        Problem: the path does not end in .mp4 or cannot be written, the inputs are malformed, or the scale is
+            not in `SCALES`.
     """
     if scale not in SCALES:
         raise Problem(f"the scale is {scale}", remedy=f"choose from: {', '.join(map(str, SCALES))}")
@@ -40,7 +40,7 @@ def write_video(path: Path, package: GamePackage, inputs: Sequence[int] | str, s
     target = path.resolve()
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     job = {
-        "package": f"{type(package).__module__}:{type(package).__qualname__}",
+        "package": spec,
         "inputs": inputs if isinstance(inputs, str) else list(inputs),
         "scale": scale,
         "temporary": str(temporary),
