@@ -141,7 +141,7 @@ def _calls(package: GamePackage) -> Iterator[str]:
     zeros = package.ram_type(*[0] * len(package.variables))
     for state in package.states:
         yield from _call(f"state {state.name!r}: enter", state.enter, zeros, _is_bool, "True or False")
-        yield from _call(f"state {state.name!r}: reward", state.reward, zeros, _is_finite, "a finite number")
+        yield from _call(f"state {state.name!r}: reward", state.reward, zeros, is_finite, "a finite number")
         yield from _call(f"state {state.name!r}: dead", state.dead, zeros, _is_bool, "True or False")
     yield from _call("cell", package.cell, zeros, is_cell, "a tuple of plain integers")
 
@@ -164,7 +164,8 @@ def _is_bool(value: object) -> bool:
     return type(value) is bool
 
 
-def _is_finite(value: object) -> bool:
+def is_finite(value: object) -> bool:
+    """Whether a state's `reward` may give this."""
     return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
 
 

@@ -10,16 +10,18 @@ How its time is made up (docs/retro_airstriker.md has the evidence):
 - The music plays in the vertical interrupt. With a note the interrupt ends too late for the game loop, which
   loses a frame, one in 14.4. Without music a run that does not fire loses none.
 - So a fast run switches the music off under Options, which costs 9 frames in the menus, and then survives.
+  The states ask for that: a game that begins with music is given up.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import ClassVar
 
 from retro.packages import GamePackage, Ram, State, Variable
 
-PARTS = {1: (3, 16, 29), 2: (3, 12, 20, 26), 3: (3, 16, 29, 42, 55)}
-"""Level -> the rows at which its parts begin, 240 to 430 loops each. Row 1 ends the level before and takes no
-input, row 2 is the level's banner."""
+PARTS = {1: (1, 14, 27), 2: (2, 12, 20, 26), 3: (2, 16, 29, 42, 55)}
+"""Level -> the rows at which its parts begin. Row 1 shows that the level before is done and takes no input,
+row 2 shows the level's banner."""
 
 _LIVES = 3  # at power-on; each level but the last adds one
 _ALL_ROWS = 1000  # more than any level has
@@ -40,7 +42,11 @@ def _silent(ram: Ram) -> bool:
 
 
 def _flies(level: int, first: int, behind: int) -> Callable[[Ram], bool]:
-    return lambda ram: bool(ram.level == level and first <= ram.row < behind)
+    """In these rows of a level, without music and with no life lost."""
+    lives = _LIVES - 1 + level
+    return lambda ram: bool(
+        ram.level == level and first <= ram.row < behind and ram.lives == lives and ram.music == 0
+    )
 
 
 def _ended(ram: Ram) -> bool:
@@ -58,15 +64,18 @@ def _dead(ram: Ram) -> bool:
     return bool(ram.level >= 1 and ((ram.stars == 0 and ram.row >= 2) or ram.lives < _LIVES - 1 + ram.level))
 
 
+def _loud(ram: Ram) -> bool:
+    """The game begins with its music on."""
+    return bool(ram.level >= 1 and ram.music == 1)
+
+
 def _parts() -> list[State]:
     states = []
     for level, firsts in PARTS.items():
-        for part, (first, behind) in enumerate(zip(firsts, (*firsts[1:], _ALL_ROWS), strict=True)):
-            goal = f"survive level {level} from row {first} to " + (
-                f"row {behind}" if behind < _ALL_ROWS else "its end"
-            )
+        for letter, (first, behind) in zip("abcde", pairwise((*firsts, _ALL_ROWS)), strict=False):
+            goal = f"survive level {level} from row {first} on"
             enter = _flies(level, first, behind)
-            states.append(State(f"level-{level}{'abcde'[part]}", goal, enter, _progress, _dead))
+            states.append(State(f"level-{level}{letter}", goal, enter, _progress, _dead))
     return states
 
 
@@ -89,8 +98,8 @@ class Airstriker(GamePackage):
         "x": Variable(0xFF0268, ">u2"),  # pixels, 140 to 410 in steps of 5
     }
     states = (
-        State("title", "move the cursor to Options", _on_title, lambda ram: float(ram.cursor)),
-        State("options", "switch the music off", _at_options),
+        State("title", "move the cursor to Options", _on_title, lambda ram: float(ram.cursor), _loud),
+        State("options", "switch the music off", _at_options, dead=_loud),
         State(
             "silent",
             "leave the options and start the game",
