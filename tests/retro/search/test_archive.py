@@ -1,0 +1,193 @@
+"""The archive against a model that keeps every path as it was recorded and forgets nothing."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retro.packages import Cell
+from retro.search.archive import Archive, Found, Runs
+
+START: Cell = (0, 0)
+
+
+@dataclass
+class Model:
+    """What an archive has to know, kept naively."""
+
+    paths: dict[int, list[int]] = field(default_factory=lambda: {0: []})
+    """Node -> buttons, one a frame."""
+    fastest: dict[Cell, tuple[int, int]] = field(default_factory=lambda: {START: (0, 0)})
+    """Cell -> (frames, node)."""
+    dropped: int = 0
+
+
+def begun(limit: int = 1_000) -> Archive:
+    archive = Archive(limit)
+    archive.begin(START, b"start", 0.0)
+    return archive
+
+
+def found(archive: Archive, start: int, cell: int, runs: Runs = ((1, 1),), reward: float = 0.0) -> Found:
+    frames = archive.nodes[start].frames + sum(length for _, length in runs)
+    return Found(start, runs, frames, (0, cell), b"state %d" % cell, reward, 0)
+
+
+def check(archive: Archive, model: Model) -> None:
+    """All that holds at any time."""
+    assert {cell: (node.frames, node.index) for cell, node in archive.cells.items()} == model.fastest
+    assert archive.known() == {cell: frames for cell, (frames, _) in model.fastest.items()}
+    assert archive.dropped == model.dropped
+    used = set()
+    for node in archive.cells.values():
+        above = node.index
+        while above >= 0:
+            used.add(above)
+            above = archive.nodes[above].parent
+    assert set(archive.nodes) == used, "nodes that nothing needs are gone, and those of paths are there"
+    for index, node in archive.nodes.items():
+        path = archive.path(index)
+        assert [mask for mask, length in path for _ in range(length)] == model.paths[index]
+        assert node.frames == len(model.paths[index])
+        assert node.children == sum(other.parent == index for other in archive.nodes.values())
+        assert (node.cell is None) == (node.state == b"") == (node not in archive.cells.values())
+    assert archive.state_bytes == sum(len(node.state) for node in archive.nodes.values())
+
+
+RUNS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), min_size=1, max_size=2).map(tuple)
+OFFER = st.tuples(st.integers(0, 1_000), st.integers(0, 12), RUNS, st.integers(0, 5))
+STEPS = st.lists(st.one_of(OFFER, st.integers(1, 10)), max_size=60)
+
+
+@given(STEPS)
+def test_an_archive_knows_what_a_model_without_limits_knows(steps: list[Any]) -> None:
+    archive, model = begun(), Model()
+    for step in steps:
+        if isinstance(step, int):
+            archive.limit = step
+            weights = {node.cell: archive.weights()[node.index] for node in archive.cells.values()}
+            gone = archive.shrink()
+            kept = [weights[cell] for cell in archive.cells if cell != START]
+            assert all(weights[cell] <= min(kept, default=math.inf) for cell in gone)
+            assert START not in gone
+            assert len(archive.cells) == min(len(model.fastest), step)
+            for cell in gone:
+                del model.fastest[cell]
+            model.dropped += len(gone)
+        else:
+            choice, cell, runs, reward = step
+            start = sorted(archive.nodes)[choice % len(archive.nodes)]
+            offered = found(archive, start, cell, runs, reward)
+            frames, _ = model.fastest.get(offered.cell, (1 << 30, -1))
+            index = archive.next_index
+            taken = archive.offer(offered)
+            assert taken == (offered.frames < frames)
+            if taken:
+                masks = [mask for mask, length in runs for _ in range(length)]
+                model.paths[index] = model.paths[start] + masks
+                model.fastest[offered.cell] = (offered.frames, index)
+        check(archive, model)
+
+
+def test_a_cell_belongs_to_the_fastest_way_into_it() -> None:
+    archive = begun()
+    assert archive.offer(found(archive, 0, 1, ((2, 5),)))
+    assert not archive.offer(found(archive, 0, 1, ((3, 5),))), "as fast is no better"
+    assert archive.offer(found(archive, 0, 1, ((4, 4),)))
+    assert archive.path(archive.cells[(0, 1)].index) == [(4, 4)]
+    assert archive.cells[(0, 1)].frames == 4
+
+
+def test_nothing_starts_from_a_node_that_is_gone() -> None:
+    archive = begun()
+    archive.offer(found(archive, 0, 1, ((2, 5),)))
+    late = found(archive, archive.cells[(0, 1)].index, 2)
+    archive.offer(found(archive, 0, 1, ((2, 4),)))
+    assert not archive.offer(late)
+    assert (0, 2) not in archive.cells
+
+
+def test_a_faster_way_in_keeps_the_paths_of_those_who_came_by_the_slower() -> None:
+    archive = begun()
+    archive.offer(found(archive, 0, 1, ((2, 5),)))
+    archive.offer(found(archive, archive.cells[(0, 1)].index, 2, ((1, 1),)))
+    slow = archive.cells[(0, 2)].index
+    archive.offer(found(archive, 0, 1, ((3, 2),)))
+    assert archive.path(slow) == [(2, 5), (1, 1)]
+    assert len(archive.nodes) == 4
+    archive.offer(found(archive, archive.cells[(0, 1)].index, 2, ((1, 1),)))
+    assert archive.path(archive.cells[(0, 2)].index) == [(3, 2), (1, 1)]
+    assert len(archive.nodes) == 3, "the slower way is of no use any more"
+
+
+def test_memory_does_not_grow_while_cells_only_get_faster() -> None:
+    archive = begun()
+    for frames in range(500, 0, -1):
+        assert archive.offer(found(archive, 0, 1, ((1, frames),)))
+        archive.offer(found(archive, archive.cells[(0, 1)].index, 2))
+    assert len(archive.nodes) == 3
+
+
+def test_the_start_is_never_dropped_and_never_beaten() -> None:
+    archive = begun(1)
+    archive.offer(found(archive, 0, 1))
+    assert archive.shrink() == [(0, 1)]
+    assert list(archive.cells) == [START]
+    assert not archive.offer(Found(0, (), 0, START, b"", 0.0, 0))
+    assert archive.shrink() == []
+
+
+def test_the_least_promising_is_dropped_first() -> None:
+    archive = begun(3)
+    for cell, reward in ((1, 1.0), (2, 9.0), (3, 2.0), (4, 8.0)):
+        archive.offer(found(archive, 0, cell, reward=reward))
+    assert set(archive.shrink()) == {(0, 1), (0, 3)}
+    assert archive.dropped == 2
+
+
+def test_what_cannot_cross_in_time_weighs_nothing_and_goes_first() -> None:
+    archive = begun(2)
+    archive.offer(found(archive, 0, 1, ((1, 9),), reward=50.0))
+    archive.offer(found(archive, 0, 2, ((1, 2),), reward=0.0))
+    weights = archive.weights(9)
+    assert weights[archive.cells[(0, 1)].index] == 0 < weights[archive.cells[(0, 2)].index]
+    assert archive.shrink(9) == [(0, 1)]
+
+
+def test_weights_prefer_the_rewarded_the_new_and_the_rarely_visited() -> None:
+    archive = begun()
+    archive.offer(found(archive, 0, 1, reward=1.0))
+    archive.offer(found(archive, 0, 2, reward=5.0))
+    archive.offer(Found(0, ((1, 1),), 1, (0, 3), b"", 1.0, 2))
+    plain, rewarded, new = (archive.cells[(0, cell)] for cell in (1, 2, 3))
+    weights = archive.weights()
+    assert weights[plain.index] < weights[new.index]
+    assert weights[plain.index] < weights[rewarded.index]
+    rewarded.visits = 1_000_000
+    assert archive.weights()[rewarded.index] < weights[plain.index]
+    assert all(weight > 0 for weight in archive.weights().values())
+
+
+def test_a_cell_found_faster_is_to_be_expanded_again() -> None:
+    archive = begun()
+    archive.offer(found(archive, 0, 1, ((1, 5),)))
+    for node in archive.nodes.values():
+        node.expanded = True
+    assert not list(archive.unexpanded())
+    archive.offer(found(archive, 0, 1, ((1, 4),)))
+    assert [node.cell for node in archive.unexpanded()] == [(0, 1)]
+
+
+@pytest.mark.parametrize("orders", ["as found", "replaced"])
+def test_a_restored_archive_is_the_same_in_the_same_order(orders: str) -> None:
+    archive = begun()
+    for cell, frames in ((1, 5), (2, 6), (3, 7), *(((1, 4), (2, 3)) if orders == "replaced" else ())):
+        archive.offer(found(archive, 0, cell, ((1, frames),)))
+    other = Archive(archive.limit)
+    other.restore(list(archive.nodes.values()), archive.next_index, archive.dropped)
+    assert list(other.nodes) == list(archive.nodes)
+    assert list(other.weights()) == list(archive.weights()), "draws go by this order"
+    assert list(other.cells) == list(archive.cells)

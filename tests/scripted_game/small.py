@@ -1,0 +1,210 @@
+"""Games of one rule each: rooms along a line, left by walking right. What is special is in `advance`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from retro.packages import GamePackage, Ram, State, Variable
+from scripted_game import BUTTONS, ScriptedEmulator
+
+A, LEFT, RIGHT = 1, 2, 4
+TRANSIT, DEAD = -1, 9
+LENGTH = 10
+"""How far it is through a room."""
+
+
+class Now(NamedTuple):
+    """All there is in a small game."""
+
+    room: int
+    """The state's index, TRANSIT or DEAD."""
+    x: int
+    item: int
+    clock: int
+
+
+def walked(now: Now, mask: int, pace: int = 1) -> Now:
+    """A frame of walking."""
+    step = pace if mask & RIGHT else -pace if mask & LEFT else 0
+    return now._replace(x=max(0, now.x + step))
+
+
+def onward(now: Now, length: int = LENGTH) -> Now:
+    """Into the next room, where this one ends."""
+    return now._replace(room=now.room + 1, x=0) if now.room < 2 and now.x >= length else now
+
+
+class Rooms(GamePackage):
+    """Three rooms; the last is the ending."""
+
+    name = "Rooms-Scripted-v0"
+    title = "Rooms"
+    variables: ClassVar[Mapping[str, Variable]] = {
+        name: Variable(index, "|i1") for index, name in enumerate(Now._fields)
+    }
+    states: ClassVar[Sequence[State]] = tuple(
+        State(
+            name,
+            "walk right",
+            lambda ram, room=room: ram.room == room,  # type: ignore[misc]
+            lambda ram: float(ram.x),
+            lambda ram: ram.room == DEAD,
+        )
+        for room, name in enumerate(("first", "second", "ending"))
+    )
+    buttons: ClassVar[Sequence[Sequence[str]]] = ((), ("LEFT",), ("RIGHT",), ("A",), ("RIGHT", "A"))
+    holds: ClassVar[Sequence[int]] = (1, 2, 4, 8)
+    transit_limit = 20
+    console_buttons = BUTTONS
+    rom = Path(__file__)
+    first = Now(0, 0, 0, 0)
+
+    def cell(self, ram: Ram) -> tuple[int, ...]:
+        return ram.x, ram.item
+
+    def open(self) -> Any:
+        return ScriptedEmulator(type(self).first, type(self).advance)
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        return onward(walked(now, mask))
+
+
+class Detour(Rooms):
+    """A held for two frames at the very left makes the second room twice as fast: 12 + 10, not 10 + 20."""
+
+    FEWEST = 1 + 12 + 10
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        if now.room == 0 and now.x == 0 and now.item < 2 and mask & A:
+            return now._replace(item=now.item + 1)
+        pace = 2 if now.room == 1 and now.item == 2 else 1
+        return onward(walked(now, mask, pace), LENGTH if now.room == 0 else 2 * LENGTH)
+
+
+class Shortcut(Rooms):
+    """A at 8 in the first room leads past the second, which is long, in a transit of 3 frames."""
+
+    FEWEST = 1 + 8 + 1 + 3
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        if now.room == TRANSIT:
+            return now._replace(clock=now.clock - 1) if now.clock else now._replace(room=2)
+        if now.room == 0 and now.x == 8 and mask & A:
+            return now._replace(room=TRANSIT, clock=2)
+        return onward(walked(now, mask), LENGTH if now.room == 0 else 4 * LENGTH)
+
+
+class Flicker(Rooms):
+    """A at 4 makes the ending hold for 2 frames, in which the walk through the first room goes on."""
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        if now.clock:
+            return walked(now, mask)._replace(clock=now.clock - 1, room=2 if now.clock > 1 else 0)
+        if now.room == 0 and now.x == 4 and mask & A:
+            return walked(now, mask)._replace(room=2, clock=2)
+        return onward(walked(now, mask))
+
+    def cell(self, ram: Ram) -> tuple[int, ...]:
+        return ram.x, ram.clock
+
+
+class Ways(Rooms):
+    """The second room has every kind of end: back by LEFT at its begin, death by A at 2, a transit that never
+    ends by A at 3, one that dies by A at 4, and a transit of 6 frames to the ending at 10."""
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        if now.room == TRANSIT:
+            if now.clock < 0:
+                return now
+            if now.clock:
+                return now._replace(clock=now.clock - 1)
+            return now._replace(room=DEAD if now.item else 2)
+        if now.room != 1:
+            return onward(walked(now, mask))
+        if mask & LEFT and now.x == 0:
+            return now._replace(room=0)
+        if mask & A and now.x == 2:
+            return now._replace(room=DEAD)
+        if mask & A and now.x == 3:
+            return now._replace(room=TRANSIT, clock=-1)
+        if mask & A and now.x == 4:
+            return now._replace(room=TRANSIT, clock=2, item=1)
+        after = walked(now, mask)
+        return after._replace(room=TRANSIT, clock=5) if after.x >= LENGTH else after
+
+
+class Closed(Rooms):
+    """There is no way out of the first room."""
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        after = walked(now, mask)
+        return after._replace(x=min(after.x, 5))
+
+
+class Trap(Rooms):
+    """Whatever is done after the first frame is death."""
+
+    first = Now(TRANSIT, 0, 0, 0)
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        return now._replace(room=0 if now.room == TRANSIT else DEAD)
+
+
+class SingleHold(Rooms):
+    """A package with one length of a hold."""
+
+    holds = (1,)
+
+
+class ManyHolds(Rooms):
+    """To try every action once takes 300 frames and more."""
+
+    holds = (1, 30, 60)
+
+
+class Gate(Rooms):
+    """The second room's end opens every 4 frames since power-on."""
+
+    PERIOD = 4
+
+    @classmethod
+    def advance(cls, now: Now, mask: int) -> Now:  # type: ignore[override]
+        after = walked(now, mask)._replace(clock=now.clock + 1)
+        if after.room == 1:
+            after = after._replace(x=min(after.x, LENGTH))
+            return onward(after) if after.clock % cls.PERIOD == 0 else after
+        return onward(after)
+
+    def cell(self, ram: Ram) -> tuple[int, ...]:
+        return ram.x, ram.clock % self.PERIOD
+
+
+class SlowGate(Gate):
+    """It opens so rarely that what is gained before it is lost there."""
+
+    PERIOD = 64
+
+
+class Forgetful(Rooms):
+    """The end of the first room is open only where a savestate was ever loaded, which no movie does."""
+
+    def open(self) -> Any:
+        return _Forgetful(self.first, self.advance)
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        after = walked(now, mask)
+        return onward(after) if now.item else after._replace(x=min(after.x, LENGTH - 1))
+
+
+class _Forgetful(ScriptedEmulator):
+    def load(self, state: bytes) -> None:
+        super().load(state)
+        self.now = self.now._replace(item=1)
