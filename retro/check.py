@@ -2,9 +2,9 @@
 
     python -m retro.run check module:Class
 
-Random play from power-on keeps one savestate a cell. Half the time it plays on from any of them, else from the
-best rewarded that it has seldom chosen in the latest state reached. It is no search: a state that it does not
-reach may just be hard.
+Random play from power-on keeps one savestate a cell. Half the time it plays on from any of them, else from
+the best rewarded that it has seldom chosen in the latest state reached. It is no search: a state that it does
+not reach may just be hard.
 """
 
 import random
