@@ -6,11 +6,16 @@ A core keeps its state in globals, and a process holds one emulator. A plain sub
 any process: from a worker that is a daemon, from a test, from one that holds an emulator itself.
 """
 
+import _thread
+import contextlib
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,32 +33,50 @@ def run_fresh(call: str, job: Mapping[str, Any], *, show: bool = False) -> Any:
     Raises:
         Problem: the function raised it, or the process ended without an answer.
     """
-    sent = json.dumps({"call": call, "job": job, "path": sys.path}).encode()
-    done = subprocess.run(
-        [sys.executable, "-m", "retro.fresh"],
-        input=sent,
-        stdout=subprocess.PIPE,
-        stderr=None if show else subprocess.PIPE,
-        cwd=ROOT,
-        check=False,
-    )
+    sent = json.dumps({"call": call, "job": job, "path": sys.path}).encode() + b"\n"
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "retro.fresh"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if show else errors,
+            cwd=ROOT,
+        ) as process,
+    ):
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it has ended, and its status says how
+                process.stdin.write(sent)
+                process.stdin.flush()
+            answered = process.stdout.read()  # standard input stays open: its end would end the process
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+        status = process.wait()
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip().splitlines()[-1:]
     try:
-        answer = json.loads(done.stdout)
+        answer = json.loads(answered)
     except ValueError:
-        said = (done.stderr or b"").decode(errors="replace").strip().splitlines()[-1:]
-        raise Problem(
-            f"the process for {call} ended with status {done.returncode} {' '.join(said)}"
-        ) from None
+        raise Problem(f"the process for {call} ended with status {status} {' '.join(said)}") from None
     if "problem" in answer:
         problem = answer["problem"]
         raise Problem(problem["reason"], file=problem["file"], line=problem["line"], remedy=problem["remedy"])
     return answer["value"]
 
 
-def _main() -> None:
+def _main() -> int:
     answer_to = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # a core may write to standard output
-    sent = json.load(sys.stdin)
+    sent = json.loads(sys.stdin.readline())
+    # Not SIGINT, which processes that a script runs in the background ignore.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    done = threading.Event()
+    threading.Thread(target=_end_with_caller, args=[done], daemon=True).start()
     sys.path.extend(entry for entry in sent["path"] if entry not in sys.path)
     module, _, name = sent["call"].partition(":")
     answer: dict[str, Any]
@@ -61,9 +84,20 @@ def _main() -> None:
         answer = {"value": getattr(importlib.import_module(module), name)(sent["job"])}
     except Problem as problem:
         answer = {"problem": {field: getattr(problem, field) for field in _FIELDS}}
+    except KeyboardInterrupt:
+        return 130
+    done.set()
     with answer_to:
         json.dump(answer, answer_to)
+    return 0
+
+
+def _end_with_caller(done: threading.Event) -> None:
+    """Interrupt this process once whoever called it is gone."""
+    os.read(0, 1)
+    if not done.is_set():
+        _thread.interrupt_main(signal.SIGTERM)
 
 
 if __name__ == "__main__":
-    _main()
+    sys.exit(_main())

@@ -49,7 +49,7 @@ def write_video(path: Path, spec: str, inputs: Sequence[int] | str, scale: int =
     try:
         run_fresh("retro.video:video_job", job, show=True)
     finally:
-        temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)  # where the process was killed
 
 
 def video_job(job: Mapping[str, Any]) -> None:
@@ -68,6 +68,8 @@ def video_job(job: Mapping[str, Any]) -> None:
         temporary.replace(path)
     except OSError as error:
         raise unwritable(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _encode(path: Path, emulator: Emulator, masks: Sequence[int], scale: int, title: str) -> None:
