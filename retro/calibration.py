@@ -4,8 +4,8 @@ Two processes at once do what a search does most: load a savestate, run frames, 
 """
 
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 PROCESSES, ROUNDS, FRAMES = 2, 600, 12
 BOOT = 60  # frames from power-on to the savestate that rounds begin with
@@ -13,11 +13,14 @@ BOOT = 60  # frames from power-on to the savestate that rounds begin with
 
 def calibrate() -> float:
     """Seconds for `ROUNDS` rounds of `FRAMES` frames in each of `PROCESSES` processes, the mean of these."""
-    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        return sum(pool.map(_play, range(PROCESSES))) / PROCESSES
+    from retro.fresh import run_fresh
+
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        return sum(pool.map(lambda _: run_fresh("retro.calibration:play", {}), range(PROCESSES))) / PROCESSES
 
 
-def _play(number: int) -> float:
+def play(job: dict[str, Any]) -> float:
+    """What one process does; returns its seconds."""
     from retro.packages import load_package
 
     emulator = load_package("quarterstep").open()

@@ -1,8 +1,6 @@
 """What a package's variables hold, frame by frame, when a movie is played from power-on."""
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -15,19 +13,22 @@ def trace(spec: str, inputs: Sequence[int], names: Sequence[str]) -> NDArray[np.
     Returns, (frames, 1 + names), after each frame the index of the state that holds, -1 in transit, and then
     the values of the variables of these names.
     """
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_watch, spec, list(inputs), list(names)).result()
+    from retro.fresh import run_fresh
+
+    job = {"package": spec, "inputs": list(inputs), "names": list(names)}
+    return np.array(run_fresh("retro.trace:watch", job), np.int64).reshape(-1, 1 + len(names))
 
 
-def _watch(spec: str, inputs: list[int], names: list[str]) -> NDArray[np.int64]:
+def watch(job: dict[str, Any]) -> list[list[int]]:
+    """What `trace` has done in the fresh process."""
     from retro.packages import load_package
     from retro.replay import replay
 
-    package = load_package(spec)
+    package = load_package(job["package"])
     rows: list[list[int]] = []
 
     def note(emulator: Any, ram: Any) -> None:
-        rows.append([package.state_of(ram), *(getattr(ram, name) for name in names)])
+        rows.append([package.state_of(ram), *(getattr(ram, name) for name in job["names"])])
 
-    replay(package, inputs, watch=note)
-    return np.array(rows, dtype=np.int64).reshape(-1, 1 + len(names))
+    replay(package, job["inputs"], watch=note)
+    return rows

@@ -43,8 +43,8 @@ def score(evidence: Path) -> Score:
     for line, replay in zip(lines, replays, strict=True):
         with at(evidence, line.number):
             _compare(line.row, evidence_row(line.found, replay), header["versions"])
-        frames, best = line.row["frames"], benchmark(line.found.game).best
-        ratios[line.found.search].append(MISSING if frames is None else min(MISSING, frames / best))
+        frames, game = line.row["frames"], benchmark(line.found.game)
+        ratios[line.found.search].append(MISSING if frames is None else min(MISSING, frames / game.best))
     outcomes = tuple(sum(row) / len(row) for row in ratios)
     return Score(
         sum(outcomes) / SEARCHES,
@@ -167,6 +167,7 @@ TRACK = Track(
         "retro/emulator.py",
         "retro/memory.py",
         "retro/inputs.py",
+        "retro/fresh.py",
         "retro/replay.py",
         "retro/movie.py",
         "retro/packages.py",
