@@ -79,7 +79,7 @@ def fastest(level: int) -> list[int]:
 
 
 def fewest_frames() -> int:
-    """The time of the fastest movie: a frame without buttons, START, and the levels with what follows each."""
+    """The time of the fastest movie: a frame without buttons, START, the levels, and what follows each."""
     return 2 + sum(len(fastest(level)) + CLEAR_FRAMES + 1 for level in PITS)
 
 

@@ -1,0 +1,144 @@
+"""Workers: the same results with any number of them, and when they die."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from scripted_game import Hopper
+from scripted_game.searching import HOPPER, finish, knowledge, segment, settings, start_of
+
+from harness.errors import Problem
+from retro.search.archive import Runs
+from retro.search.pool import Item, Processes, Worker, open_pool
+from retro.search.segment import SegmentSearch
+from retro.search.settings import Settings
+
+INTO_LEVEL_1: Runs = ((0, 1), (8, 1))
+
+
+def told(mode: str = "scripted_game.modes:Killed") -> Settings:
+    return settings(frames=8_000, patience=8_000, shave=2_000, modes={mode: 1})
+
+
+def searched(pool: Worker | Processes, settings: Settings) -> SegmentSearch:
+    beginning, _ = pool.arrive(INTO_LEVEL_1)
+    search = SegmentSearch(beginning, settings, "1")
+    search.open(pool)
+    return finish(search, pool)  # type: ignore[arg-type]
+
+
+def course(search: SegmentSearch) -> tuple[object, ...]:
+    archive = search.archive
+    return (
+        *(search.frames, search.rounds, search.deaths, search.first, search.ending, search.solutions),
+        *(list(archive.nodes.values()), list(archive.cells), search.seen, search.mode_frames),
+    )
+
+
+@pytest.fixture
+def accident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file whose being there makes a worker that uses the mode Killed die."""
+    flag = tmp_path / "accident"
+    monkeypatch.setenv("ACCIDENT", str(flag))
+    return flag
+
+
+def ended(pids: list[int]) -> bool:
+    """Whether these processes are gone, after a moment."""
+    for _ in range(100):
+        if not any(psutil.pid_exists(pid) for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_worker_killed_at_work_and_one_killed_at_rest_change_nothing(
+    accident: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with open_pool(HOPPER, 0) as pool:
+        calm = course(searched(pool, told()))
+    assert "worker" not in capfd.readouterr().out
+    accident.touch()
+    with open_pool(HOPPER, 2) as pool:
+        assert isinstance(pool, Processes)
+        first = pool.pids
+        troubled = searched(pool, told())
+        assert course(troubled) == calm
+        assert not accident.exists()
+        said = capfd.readouterr().out
+        assert said.count("A worker died (signal 9); another takes its place and its work") == 1
+        assert len(set(first) & set(pool.pids)) == 1
+
+        os.kill(pool.pids[0], signal.SIGKILL)
+        assert ended_or_zombie(pool.pids[0])
+        assert course(searched(pool, told())) == calm
+        assert capfd.readouterr().out.count("A worker died (signal 9)") == 1
+        last = pool.pids
+    assert ended([*first, *last])
+
+
+def ended_or_zombie(pid: int) -> bool:
+    for _ in range(100):
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_piece_of_work_that_kills_every_worker_is_a_problem(capfd: pytest.CaptureFixture[str]) -> None:
+    with open_pool(HOPPER, 1) as pool:
+        with pytest.raises(
+            Problem, match=r"a piece of work ended 3 workers, the last with (exit 7|signal 9)"
+        ):
+            searched(pool, told("scripted_game.modes:Exits"))
+        pids = pool.pids
+    assert len(re.findall("A worker died", capfd.readouterr().out)) == 3
+    assert ended(pids)
+
+
+def test_a_mistake_in_a_mode_is_shown_where_it_is() -> None:
+    with (
+        open_pool(HOPPER, 1) as pool,
+        pytest.raises(RuntimeError, match="this mode has a mistake") as caught,
+    ):
+        searched(pool, told("scripted_game.modes:Raises"))
+    assert "modes.py" in str(caught.value)
+    assert "in explore" in str(caught.value)
+    with open_pool(HOPPER, 0) as pool, pytest.raises(ValueError, match="this mode has a mistake"):
+        searched(pool, told("scripted_game.modes:Raises"))
+
+
+def test_a_problem_in_a_worker_is_that_problem() -> None:
+    beginning = segment(Hopper())[0].beginning
+    with open_pool(HOPPER, 1) as pool, pytest.raises(Problem, match="no search mode 'of no kind'") as caught:
+        pool.open(knowledge(0))
+        pool.do([Item("of no kind", [start_of(beginning)], "1", 100)])
+    assert "walks, frontier, tree" in str(caught.value)
+
+
+def test_a_package_that_is_not_there_is_a_problem() -> None:
+    for workers in (0, 1):
+        with (
+            pytest.raises(Problem, match="there is no module 'no_such'"),
+            open_pool("no_such:Game", workers) as pool,
+        ):
+            pool.arrive(((0, 1),))
+
+
+def test_answers_come_back_in_the_order_of_the_work() -> None:
+    search, worker = segment(Hopper(), INTO_LEVEL_1)
+    start = start_of(search.beginning)
+    budgets = [1_500, 3, 700, 1, 200, 30, 5]
+    worker.open(knowledge(1))
+    items = [Item("walks", [start], str(place), budget) for place, budget in enumerate(budgets)]
+    alone = worker.do(items)
+    assert [done.result.frames >= budget for done, budget in zip(alone, budgets, strict=True)] == [True] * 7
+    with open_pool(HOPPER, 2) as pool:
+        pool.open(knowledge(1))
+        assert pool.do(items) == alone
+        assert pool.do([]) == []
+        assert pool.do(items[:1]) == alone[:1]
