@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.track import ROOT
-from retro.check import run_check, survey
+from retro.check import run_check
 from retro.packages import load_package
+from retro.random_play import survey
 
 FRAMES = 2_500
 GUIDE = ROOT / "docs" / "retro_packages.md"
