@@ -4,6 +4,7 @@ Frame 0 is the first after power-on, and whoever makes movies runs it without bu
 own player of movies does. docs/retro_movies.md says more.
 """
 
+import ctypes
 import gc
 import struct
 import weakref
@@ -127,7 +128,10 @@ class Emulator:
         self.boot, self._defined = _power_on_state(core_emulator)
         """The core's own savestate at power-on."""
         self._length = int(np.flatnonzero(self._defined)[-1]) + 1
-        self._padding = bytes(len(self.boot) - self._length)
+        # The core takes only `bytes` of full length, so a loaded state is written over one that nobody else
+        # sees: padding each anew would take as long as the core takes to load it.
+        self._whole = bytes(len(self.boot))
+        self._whole_at = ctypes.cast(ctypes.c_char_p(self._whole), ctypes.c_void_p).value or 0
         self._hold(self._masks[0])
         self.power_on()
         _alive = weakref.ref(self)
@@ -177,10 +181,11 @@ class Emulator:
             raise Problem("no savestate of this engine")
         if prefix != self._prefix:
             raise Problem(f"a savestate of another ROM: {prefix.hex()}, not {self._prefix.hex()}")
-        content = memoryview(state)[_HEADER.size :]
-        if xxhash.xxh3_64_intdigest(content, frame) != check:
+        content = state[_HEADER.size :]
+        if xxhash.xxh3_64_intdigest(content, frame) != check or len(content) > len(self._whole):
             raise Problem("a savestate that is cut short or corrupt")
-        self._restore(b"".join((content, self._padding)) if self._padding else bytes(content))
+        ctypes.memmove(self._whole_at, content, len(content))
+        self._restore(self._whole)
         self.frame = frame
 
     def _restore(self, state: bytes) -> None:

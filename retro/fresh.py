@@ -6,7 +6,6 @@ A core keeps its state in globals, and a process holds one emulator. A plain sub
 any process: from a worker that is a daemon, from a test, from one that holds an emulator itself.
 """
 
-import _thread
 import contextlib
 import importlib
 import json
@@ -16,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
 from typing import Any
 
 from harness.errors import Problem
@@ -25,7 +23,7 @@ from harness.track import ROOT
 _FIELDS = ("reason", "file", "line", "remedy")
 
 
-def run_fresh(call: str, job: Mapping[str, Any], *, show: bool = False) -> Any:
+def run_fresh(call: str, job: Any, *, show: bool = False) -> Any:
     """What the function `call`, "module:function", returns for a job; both are values of JSON.
 
     show: its standard error goes to this process's, for a progress bar.
@@ -96,7 +94,7 @@ def _end_with_caller(done: threading.Event) -> None:
     """Interrupt this process once whoever called it is gone."""
     os.read(0, 1)
     if not done.is_set():
-        _thread.interrupt_main(signal.SIGTERM)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
 if __name__ == "__main__":
