@@ -47,7 +47,7 @@ def step(screen: Screen, state: State, buttons: int) -> tuple[State, Array]:
     door = door - ((door > 0) & (door < CLOSED))
     rng = RANDOM_AFTER[rng]
     if buttons & A:
-        rng = RANDOM_AFTER[rng]
+        rng = np.where(grounded, RANDOM_AFTER[rng], rng)
 
     sides = buttons & (LEFT | RIGHT)
     if sides == RIGHT:

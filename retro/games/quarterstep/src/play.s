@@ -17,14 +17,8 @@ play_step:
     dec door
     bne @random
     inc door_opened
-@random:                                ; one step of the random numbers, two with A
-    ldx rng
-    lda random_after, x
-    bit pad
-    bpl :+
-    tax
-    lda random_after, x
-:   sta rng
+@random:
+    jsr next_random
 
 ; Along the ground
     lda pad
@@ -67,6 +61,7 @@ play_step:
     sec
     sbc #JUMP-1
     sta vy
+    jsr next_random                     ; a jump stirs
     jsr sound_jump
     jmp @fall
 @cut:
@@ -233,6 +228,12 @@ play_step:
     sta vy
     sta grounded
     jmp sound_portal
+
+next_random:
+    ldx rng
+    lda random_after, x
+    sta rng
+    rts
 
 ; The sign of A, as a byte in X
 sign:
