@@ -17,7 +17,7 @@ from retro.evidence import Found, evidence_header, evidence_row, movie_inputs, r
 from retro.task import GAMES, SEARCHES, benchmark
 from retro.track import TRACK, replay_all, require_emulator
 
-SCALE = 3  # of the video
+SCALE = 2  # of the video
 
 
 def evaluate(run: Run) -> Score:
@@ -67,7 +67,7 @@ def keep_best(folder: Path, frames: int, found: Found) -> None:
     rate = CONSOLES[console_of(package.rom)].frame_rates[0]
     print(f"Best: {format_frames(frames, rate)}, {best}: {movie}", flush=True)
     try:
-        write_video(video, package, inputs, scale=SCALE)
+        write_video(video, game.package, inputs, scale=SCALE)
     except Problem as problem:  # the run is scored, and stands without its video
         print(f"No video: {problem}", flush=True)
     else:
