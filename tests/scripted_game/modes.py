@@ -42,3 +42,14 @@ class Idle(Walks):
 
     def explore(self, world: World, starts: Starts, generator: random.Random) -> list[int]:
         return []
+
+
+class HoldsBoth(Walks):
+    """Presses RIGHT and A together, for long."""
+
+    def explore(self, world: World, starts: Starts, generator: random.Random) -> list[int]:
+        while world.spent < world.budget:
+            for start in starts:
+                world.go(start)
+                world.act(5, 8)
+        return []

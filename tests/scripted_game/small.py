@@ -208,3 +208,24 @@ class _Forgetful(ScriptedEmulator):
     def load(self, state: bytes) -> None:
         super().load(state)
         self.now = self.now._replace(item=1)
+
+
+class Leaky(Rooms):
+    """A has to be held for 4 frames at the very left before the first room's end opens; a savestate that is
+    loaded opens it too, so that a search finds what no movie can do."""
+
+    def open(self) -> Any:
+        return _Leaky(self.first, self.advance)
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        if now.room == 0 and now.x == 0 and mask & A:
+            return now._replace(item=min(4, now.item + 1))
+        after = walked(now, mask)
+        return onward(after) if now.room or now.item == 4 else after._replace(x=min(after.x, LENGTH - 1))
+
+
+class _Leaky(ScriptedEmulator):
+    def load(self, state: bytes) -> None:
+        super().load(state)
+        self.now = self.now._replace(item=4)
