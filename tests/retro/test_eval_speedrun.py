@@ -34,9 +34,17 @@ def train(outputs: Path, found: Sequence[Found]) -> Path:
     """A run up to its checkpoint."""
     with plain_machine():
         run = Run.create(
-            replace(TRACK, calibrate=lambda: 1.0), recipe_name="cpu", recipe={"seed": SEED}, hardware_class=TRACK.classes[0], seed=SEED,
-            seed_source="recipe", flags=[], smoke=False, source=Path(__file__), outputs=outputs,
-        )  # fmt: skip
+            replace(TRACK, calibrate=lambda: 1.0),
+            recipe_name="cpu",
+            recipe={"seed": SEED},
+            hardware_class=TRACK.classes[0],
+            seed=SEED,
+            seed_source="recipe",
+            flags=[],
+            smoke=False,
+            source=Path(__file__),
+            outputs=outputs,
+        )
         with run:
             with run.warmup():
                 pass
