@@ -20,6 +20,7 @@ lint: .venv/ready  ## style and types
 
 verify: .venv/ready  ## play every record again and check it
 	$(PY) verify_record.py records/*/[0-9]*
+	$(PY) -m retro.movies verify
 
 boards: .venv/ready  ## redraw boards and figures from the records
 	$(PY) -m harness.boards

@@ -16,7 +16,8 @@ def calibrate() -> float:
     from retro.fresh import run_fresh
 
     with ThreadPoolExecutor(PROCESSES) as pool:
-        return sum(pool.map(lambda _: run_fresh("retro.calibration:play", {}), range(PROCESSES))) / PROCESSES
+        seconds = pool.map(lambda _: float(run_fresh("retro.calibration:play", {})), range(PROCESSES))
+        return sum(seconds) / PROCESSES
 
 
 def play(job: dict[str, Any]) -> float:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from harness.files import read_json, sha256_file
 from harness.track import ROOT
@@ -22,19 +23,29 @@ class Benchmark:
     rom: str
     """Path from the root of the repository."""
     optimum: str
-    """Path from the root of a JSON file: `total`, the fewest frames from power-on to the ending, `inputs`."""
+    """Path from the root of a JSON file with the fastest movie: `frames`, `splits` by state, and `inputs`."""
     proven: bool
     """Whether there can be no fewer; otherwise they are the fewest known."""
 
     @cached_property
     def best(self) -> int:
-        """The fewest frames."""
-        return int(read_json(ROOT / self.optimum)["total"])
+        """The fewest frames from power-on to the ending."""
+        return int(self._fastest["frames"])
 
     @cached_property
     def best_inputs(self) -> str:
-        """Inputs of as few frames, as text."""
-        return str(read_json(ROOT / self.optimum)["inputs"])
+        """The inputs that take so many, as text."""
+        return str(self._fastest["inputs"])
+
+    @cached_property
+    def best_splits(self) -> dict[str, int]:
+        """State -> frame at which they enter it."""
+        return dict(self._fastest["splits"])
+
+    @cached_property
+    def _fastest(self) -> dict[str, Any]:
+        found: dict[str, Any] = read_json(ROOT / self.optimum)
+        return found
 
     @cached_property
     def rom_sha256(self) -> str:

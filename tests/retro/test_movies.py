@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.errors import Problem
+from harness.readme import find_block
 from harness.track import ROOT
 from retro.evidence import fastest, movie_inputs
 from retro.movie import write_movie
@@ -184,3 +185,8 @@ def test_the_command_adds_and_says_what_comes_next(
 
 def test_all_movies_of_this_checkout_replay(capsys: pytest.CaptureFixture[str]) -> None:
     assert verify_all(ROOT) == 0, capsys.readouterr().out
+
+
+def test_the_readme_shows_the_board() -> None:
+    block = find_block((ROOT / "README.md").read_text(), "board:retro:movies", file="README.md")
+    assert block.text == board()
