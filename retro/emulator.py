@@ -52,8 +52,9 @@ CONSOLES = {
     ),
 }
 
-_HEADER = struct.Struct("<4s8sIQ")
-"""Of a savestate: magic, the ROM's SHA-256 cut to 8 bytes, frames since power-on, xxh3_64 of what follows."""
+_HEADER = struct.Struct("<4s8s8sIQ")
+"""Of a savestate: magic, the SHA-256 of the ROM and of the core, both cut to 8 bytes, frames since power-on,
+xxh3_64 of what follows with the frames as its seed."""
 _MAGIC = b"rss1"
 
 _alive: "weakref.ref[Emulator] | None" = None  # a core keeps its state in globals, so a process can hold one
@@ -124,7 +125,8 @@ class Emulator:
         self._hold: Callable[[NDArray[np.uint8]], None] = core_emulator.set_button_mask
         self._masks = _Masks(self.buttons)
         self._held = 0
-        self._prefix = bytes.fromhex(self.rom_sha256)[:8]
+        self._rom_id = bytes.fromhex(self.rom_sha256)[:8]
+        self._core_id = bytes.fromhex(versions()[self.core])
         self.boot, self._defined = _power_on_state(core_emulator)
         """The core's own savestate at power-on."""
         self._length = int(np.flatnonzero(self._defined)[-1]) + 1
@@ -170,17 +172,19 @@ class Emulator:
         """The state of the game at this moment, for `load` in any process with this ROM and this core."""
         content = memoryview(self._core.get_state())[: self._length]
         check = xxhash.xxh3_64_intdigest(content, self.frame)
-        return b"".join((_HEADER.pack(_MAGIC, self._prefix, self.frame, check), content))
+        header = _HEADER.pack(_MAGIC, self._rom_id, self._core_id, self.frame, check)
+        return b"".join((header, content))
 
     def load(self, state: bytes) -> None:
         """Go on from a saved state; a Problem, and no change, where it is foreign, cut short or corrupt."""
         if len(state) < _HEADER.size:
             raise Problem(f"no savestate: {len(state)} bytes")
-        magic, prefix, frame, check = _HEADER.unpack_from(state)
+        magic, rom_id, core_id, frame, check = _HEADER.unpack_from(state)
         if magic != _MAGIC:
             raise Problem("no savestate of this engine")
-        if prefix != self._prefix:
-            raise Problem(f"a savestate of another ROM: {prefix.hex()}, not {self._prefix.hex()}")
+        for what, said, here in (("ROM", rom_id, self._rom_id), ("core", core_id, self._core_id)):
+            if said != here:
+                raise Problem(f"a savestate of another {what}: {said.hex()}, not {here.hex()}")
         content = state[_HEADER.size :]
         if xxhash.xxh3_64_intdigest(content, frame) != check or len(content) > len(self._whole):
             raise Problem("a savestate that is cut short or corrupt")

@@ -19,7 +19,7 @@ from retro.fresh import run_fresh
 from retro.inputs import parse_inputs
 from retro.packages import load_package
 
-SCALES = (2, 3)
+SCALES = (1, 2, 3)
 _AUDIO_RATE = 48_000  # samples a second; AAC knows few rates, and not those of the consoles
 
 

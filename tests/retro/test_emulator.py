@@ -165,9 +165,9 @@ def test_broken_states_are_refused_and_change_nothing(name: str, opened: Open) -
     emulator.step(0, 3)
     before = emulator.ram_hash(), emulator.frame
     generator = random.Random(5)
-    broken = [state[:length] for length in (0, 10, 24, 100, len(state) // 2, len(state) - 1)]
+    broken = [state[:length] for length in (0, 10, 32, 100, len(state) // 2, len(state) - 1)]
     broken += [state + b"\0", bytes(len(state)), b"GENPLUS-GX 1.7.5" + state]
-    for place in (*range(24), *(generator.randrange(24, len(state)) for _ in range(40))):
+    for place in (*range(32), *(generator.randrange(32, len(state)) for _ in range(40))):
         flipped = bytearray(state)
         flipped[place] ^= 1 << generator.randrange(8)
         broken.append(bytes(flipped))
