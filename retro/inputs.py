@@ -1,4 +1,4 @@
-"""Inputs as text: runs joined by spaces. `12` is twelve frames of nothing, `3:RIGHT+A` three of both."""
+"""FIXED: inputs as text. `12` is twelve frames of nothing, `3:RIGHT+A` three of both; runs join by spaces."""
 
 import re
 from collections.abc import Iterable, Sequence

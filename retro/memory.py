@@ -1,4 +1,4 @@
-"""Variables in the memory of a console, read by a function that is compiled for them."""
+"""FIXED: variables in the memory of a console, read by a function that is compiled for them."""
 
 import re
 from collections import namedtuple
