@@ -1,4 +1,4 @@
-"""FIXED: movies, .bk2 files, which stable-retro plays, with what it takes to verify one.
+"""FIXED: movies as .bk2 files, which stable-retro plays, with what it takes to verify one.
 
 A .bk2 is a zip. `Header.txt`, `Core.bin` (the core's savestate before the first frame) and `Input Log.txt` (a
 line a frame) are as stable-retro writes them; `Speedrun.json` is ours, and stable-retro does not look at it.
