@@ -1,7 +1,8 @@
 """Quarterstep: a small NES game of our own whose fastest movie is proven. See docs/retro_quarterstep.md."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from retro.games.quarterstep.levels import CLOSED, EXIT, TILE, screens
 from retro.packages import GamePackage, Ram, State, Variable
@@ -29,7 +30,7 @@ class Quarterstep(GamePackage):
 
     name = "Quarterstep-Nes-v0"
     title = "Quarterstep"
-    variables = {
+    variables: ClassVar[Mapping[str, Variable]] = {
         "mode": Variable(0, "|u1"),
         "level": Variable(1, "|u1"),
         "x": Variable(2, "<u2"),

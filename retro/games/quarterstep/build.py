@@ -37,6 +37,7 @@ def tables() -> dict[str, bytes]:
         "screens.bin": b"".join(screen.page() for screen in screens),
         "attributes.bin": b"".join(map(graphics.attributes, screens)),
         "palettes.bin": bytes(colour for palette in graphics.PALETTES for colour in palette),
+        "bricks.bin": bytes(ink for palette in graphics.BRICKS for ink in palette),
         "patterns.bin": graphics.patterns(),
         "tiles.bin": bytes(first),
         "texts.bin": bytes(written),

@@ -15,19 +15,26 @@ FOLDER = Path(__file__).parent
 Picture = NDArray[np.uint8]
 """(height, width), colours 0 to 3."""
 
-TILES = ("star", "exit", "spike", "portal", "spark", "lock", "", "", "brick", "ledge", "door")
+TILES = ("star", "exit", "spike", "portal", "spark", "lock", "hanging", "", "brick", "ledge", "door")
 """The picture of each code of tiles; an empty tile is a star in one corner."""
-TILE_PALETTES = (0, 1, 2, 3, 3, 1, 0, 0, 0, 0, 1)
+TILE_PALETTES = (0, 1, 2, 3, 3, 1, 2, 0, 0, 0, 1)
 SPRITES = ("stand", "run", "step", "jump", "dead", "mote")
 PALETTES = (
     (0x0F, 0x3A, 0x1A, 0x0B), (0x0F, 0x38, 0x28, 0x17), (0x0F, 0x30, 0x16, 0x0B), (0x0F, 0x3C, 0x21, 0x14),
     (0x0F, 0x36, 0x27, 0x07), (0x0F, 0x3C, 0x21, 0x30), (0x0F, 0x30, 0x30, 0x30), (0x0F, 0x30, 0x30, 0x30),
 )  # fmt: skip
 """Four of the background, then four of sprites; numbers of the PPU's colours."""
+BRICKS = (
+    (0x0F, 0x3A, 0x1A, 0x0B), (0x0F, 0x3A, 0x1A, 0x0B), (0x0F, 0x3C, 0x11, 0x01), (0x0F, 0x35, 0x15, 0x04),
+    (0x0F, 0x37, 0x17, 0x07), (0x0F, 0x3C, 0x1C, 0x0C), (0x0F, 0x3A, 0x1A, 0x0B),
+)  # fmt: skip
+"""What each screen has instead of the first palette."""
 COLOURS = {
-    0x07: (88, 40, 0), 0x0B: (0, 60, 20), 0x0F: (0, 0, 0), 0x14: (148, 28, 168), 0x16: (184, 40, 24),
-    0x17: (152, 72, 0), 0x1A: (16, 128, 16), 0x21: (72, 144, 252), 0x27: (240, 136, 36), 0x28: (220, 180, 30),
-    0x30: (252, 252, 252), 0x36: (252, 204, 180), 0x38: (248, 228, 140), 0x3A: (176, 244, 176), 0x3C: (160, 228, 252),
+    0x01: (0, 42, 136), 0x04: (90, 0, 70), 0x07: (88, 40, 0), 0x0B: (0, 60, 20), 0x0C: (0, 58, 80),
+    0x0F: (0, 0, 0), 0x11: (30, 90, 220), 0x14: (148, 28, 168), 0x15: (170, 20, 100), 0x16: (184, 40, 24),
+    0x17: (152, 72, 0), 0x1A: (16, 128, 16), 0x1C: (0, 120, 140), 0x21: (72, 144, 252), 0x27: (240, 136, 36),
+    0x28: (220, 180, 30), 0x30: (252, 252, 252), 0x35: (252, 196, 220), 0x36: (252, 204, 180),
+    0x37: (252, 216, 168), 0x38: (248, 228, 140), 0x3A: (176, 244, 176), 0x3C: (160, 228, 252),
 }  # fmt: skip
 """Red, green and blue that pictures show for the PPU's colours; there is no one right answer."""
 FIRST_TILE, FIRST_BIG = (
@@ -73,10 +80,22 @@ def font() -> dict[str, Picture]:
 
 def tile(code: int) -> Picture:
     """The 16x16 picture of a code of tiles."""
+    if code == levels.HANGING:
+        return pictures()["spike"][::-1]
     picture = pictures()[TILES[code]]
     if code == levels.EMPTY:
         return np.pad(picture, ((0, 8), (0, 8)))
     return picture
+
+
+def star_places() -> NDArray[np.bool_]:
+    """(15, 16): which tiles show a star where they are empty, as src/screen.s has it."""
+    # The tables there are read with the index of the next tile.
+    places = np.arange(1, levels.HEIGHT * levels.WIDTH + 1)
+    shown: NDArray[np.bool_] = ((places * 73 + places // 16 * 29) % 11 == 0).reshape(
+        levels.HEIGHT, levels.WIDTH
+    )
+    return shown
 
 
 def big_letters() -> list[str]:

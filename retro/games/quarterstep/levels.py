@@ -16,10 +16,10 @@ WIDTH, HEIGHT = 16, 15
 TILE = 64  # quarter pixels along one side of a tile
 BOX = 32  # ... and of the player
 
-EMPTY, EXIT, SPIKE, PORTAL, SPARK, LOCK, BRICK, LEDGE, DOOR = 0, 1, 2, 3, 4, 5, 8, 9, 10
+EMPTY, EXIT, SPIKE, PORTAL, SPARK, LOCK, HANGING, BRICK, LEDGE, DOOR = 0, 1, 2, 3, 4, 5, 6, 8, 9, 10
 """Codes of tiles; from BRICK on they are solid. A LEDGE is a brick with nothing solid above it."""
 _CODES = {
-    ".": EMPTY, "S": EMPTY, "Q": EMPTY, "E": EXIT, "^": SPIKE,
+    ".": EMPTY, "S": EMPTY, "Q": EMPTY, "E": EXIT, "^": SPIKE, "v": HANGING,
     "P": PORTAL, "*": SPARK, "L": LOCK, "#": BRICK, "D": DOOR,
 }  # fmt: skip
 CLOSED = 64

@@ -1,4 +1,4 @@
-"""The rules of Quarterstep, exactly: one step of play for many states at once, and the whole game by frames."""
+"""The rules of Quarterstep, exactly: a step of play for many states at once, and the game by frames."""
 
 from typing import Any, NamedTuple
 
@@ -6,8 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retro.games.quarterstep.levels import (
-    BOX, BRICK, CLOSED, DOOR, EXIT, LOCK, PORTAL, SPARK, SPIKE, TILE, WIDTH, Screen, screens,
-)  # fmt: skip
+    BOX,
+    BRICK,
+    CLOSED,
+    DOOR,
+    EXIT,
+    HANGING,
+    LOCK,
+    PORTAL,
+    SPARK,
+    SPIKE,
+    TILE,
+    WIDTH,
+    Screen,
+    screens,
+)
 
 TOP_SPEED, FALL_LIMIT, JUMP, CUT = 8, 16, 17, 6  # quarter pixels a step
 BOOT, DRAW, TITLE, PLAY, DYING, CLEAR, ENDING = range(7)
@@ -41,7 +54,7 @@ def start(screen: Screen) -> State:
 
 
 def step(screen: Screen, state: State, buttons: int) -> tuple[State, Array]:
-    """The states one step later under the same buttons, and the tile that each touches, an open door as is."""
+    """The states one step later under the same buttons, and the tile that each touches; spikes are SPIKE."""
     x, y, vx, vy, grounded, rng, door = state
     tiles = screen.tiles.ravel()
     door = door - ((door > 0) & (door < CLOSED))
@@ -61,7 +74,8 @@ def step(screen: Screen, state: State, buttons: int) -> tuple[State, Array]:
 
     def solid(left: Array, top: Array) -> Array:
         found = tiles[(top >> 6) * WIDTH + (left >> 6)]
-        return (found >= BRICK) & ((found != DOOR) | (door > 0))
+        blocked: Array = (found >= BRICK) & ((found != DOOR) | (door > 0))
+        return blocked
 
     # Along x, then along y: where the leading edge would enter something solid, stop beside it.
     x = x + vx
@@ -78,6 +92,8 @@ def step(screen: Screen, state: State, buttons: int) -> tuple[State, Array]:
 
     touched = tiles[(y + BOX // 2 >> 6) * WIDTH + (x + BOX // 2 >> 6)]
     door = np.where((touched == LOCK) & (door == CLOSED), 4 * rng - 3, door)
+    if HANGING in tiles:
+        touched = np.where(touched == HANGING, SPIKE, touched)
     if PORTAL in tiles:
         through = touched == PORTAL
         x, y = np.where(through, screen.beyond[0], x), np.where(through, screen.beyond[1], y)
@@ -138,9 +154,7 @@ class Game:
 
 def _draw(now: Values) -> Values:
     if now.timer == 0:
-        now = now._replace(
-            **{name: int(value[0]) for name, value in start(screens()[now.level])._asdict().items()}
-        )
+        now = now._replace(**_first(start(screens()[now.level])))
     if now.timer < DRAW_FRAMES - 1:
         return now._replace(timer=now.timer + 1)
     mode = {0: TITLE, len(screens()) - 1: ENDING}.get(now.level, PLAY)
@@ -150,9 +164,13 @@ def _draw(now: Values) -> Values:
 def _play(now: Values, buttons: int) -> Values:
     state = State(*(np.array([getattr(now, name)], np.int16) for name in State._fields))
     state, touched = step(screens()[now.level], state, buttons)
-    now = now._replace(**{name: int(value[0]) for name, value in state._asdict().items()})
+    now = now._replace(**_first(state))
     if touched[0] == EXIT:
         return now._replace(mode=CLEAR)
     if touched[0] == SPIKE:
         return now._replace(mode=DYING, deaths=now.deaths + 1)
     return now._replace(lag=int(touched[0] == SPARK))
+
+
+def _first(state: State) -> dict[str, int]:
+    return {name: int(value[0]) for name, value in state._asdict().items()}

@@ -1,4 +1,4 @@
-"""Exhaustive breadth-first search of one level over the model: the fewest frames, and a proof that it is so."""
+"""Exhaustive breadth-first search of one level over the model: the fewest frames, and the proof of it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from retro.games.quarterstep.levels import BRICK, CLOSED, EXIT, SPARK, SPIKE, TI
 Keys = NDArray[Any]
 """Sorted distinct keys, each a state of play."""
 
+_PIECE = 1 << 18  # states that are expanded at once
 LONGEST = 600  # frames after which a level counts as impossible
 _GROUNDED = 63  # what a key holds for vy = 0 on the ground; else it is vy + _LOWEST
 _LOWEST = 32
@@ -56,10 +57,9 @@ class Packing:
         """The keys of states; `lag` is whether the next frame is lost to the sparks."""
         height = np.where(state.grounded, _GROUNDED, state.vy + _LOWEST)
         rest = np.where(state.door == CLOSED, CLOSED + state.rng, state.door) if self.locked else lag
-        key = rest.astype(self.type)
+        key: Keys = rest.astype(self.type)
         for value, bits in ((height, 6), (state.vx + 8, 5), (state.y - self.top, self.y_bits), (state.x, 10)):
-            key <<= bits
-            key |= value.astype(self.type)
+            key = (key << bits) | value.astype(self.type)
         return key
 
     def unpack(self, keys: Keys) -> tuple[model.State, Keys]:
@@ -86,7 +86,8 @@ class Seen:
 
     def missing(self, keys: Keys) -> Keys:
         """Those of the keys that are not in the set."""
-        return keys[(self.words[keys >> 3] >> (keys & 7).astype(np.uint8)) & 1 == 0]
+        found: Keys = keys[(self.words[keys >> 3] >> (keys & 7).astype(np.uint8)) & 1 == 0]
+        return found
 
     def add(self, keys: Keys) -> None:
         """Put sorted distinct keys into the set."""
@@ -103,7 +104,7 @@ def expand(screen: Screen, packing: Packing, keys: Keys) -> list[tuple[Keys, Key
     waiting = np.flatnonzero(lag)
     moving = np.flatnonzero(lag == 0)
     free = model.State(*(value[moving] for value in state))
-    after_lag = keys[waiting] - keys.dtype.type((int(len(waiting) > 0)) << (packing.bits - 1))
+    after_lag = keys[waiting] & ((1 << (packing.bits - 1)) - 1)
     found = []
     for action in model.ACTIONS:
         following, touched = model.step(screen, free, action)
@@ -120,8 +121,8 @@ def expand(screen: Screen, packing: Packing, keys: Keys) -> list[tuple[Keys, Key
     return found
 
 
-def solve(screen: Screen, progress: Callable[[int, int], None] = lambda frame, states: None) -> Solution:
-    """Search a level from its start; `progress` is told the frame and the states met so far.
+def solve(screen: Screen, progress: Callable[[int], object] = lambda states: None) -> Solution:
+    """Search a level from its start; `progress` is told how many states were met.
 
     Raises:
         Problem: the exit cannot be reached.
@@ -144,12 +145,9 @@ def solve(screen: Screen, progress: Callable[[int, int], None] = lambda frame, s
             raise Problem(f"the exit of screen {screen.number} cannot be reached in {LONGEST} frames")
         seen.add(frontier)
         frontiers.append(frontier)
-        progress(len(frontiers), sum(map(len, frontiers)))
+        progress(sum(map(len, frontiers)))
     del seen
     return _trace(screen, packing, frontiers)
-
-
-_PIECE = 1 << 18
 
 
 def distinct(keys: Keys) -> Keys:

@@ -178,6 +178,8 @@ play_step:
     beq @exit
     cmp #TILE_SPIKE
     beq @spike
+    cmp #TILE_HANGING
+    beq @spike
     cmp #TILE_PORTAL
     beq @portal
     cmp #TILE_SPARK

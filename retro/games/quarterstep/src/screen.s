@@ -164,6 +164,20 @@ draw_text:
     inx
     cpx #32
     bne :-
+    lda #$3F
+    sta PPU_ADDRESS
+    lda #0
+    sta PPU_ADDRESS
+    lda level
+    asl a
+    asl a
+    tax
+    ldy #4
+:   lda bricks, x
+    sta PPU_DATA
+    inx
+    dey
+    bne :-
     ldx level
     ldy text_starts, x
 @text:
