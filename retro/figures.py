@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from harness import figures
@@ -93,7 +94,7 @@ def cells(folder: Path) -> str:
                     axes.plot(*points.T, color=color, alpha=0.7, linewidth=1.2, label=label)
             axes.set(title=_state(segment), xlim=(0, None), ylim=(0, None))
             axes.set_xlabel("frames emulated")
-            axes.ticklabel_format(axis="x", style="sci", scilimits=(3, 3))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda frames, _: f"{frames / 1000:g}k"))
         for axes in panels[len(segments) :]:
             axes.set_axis_off()
         if segments:

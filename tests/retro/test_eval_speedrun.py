@@ -8,6 +8,7 @@ from pathlib import Path
 
 import av
 import pytest
+from retro_runs import slower
 
 from harness.errors import Problem
 from harness.files import sha256_file
@@ -23,11 +24,6 @@ from toy_track.records import plain_machine
 
 GAME = GAMES[0]
 SEED = 11
-
-
-def slower(frames: int) -> str:
-    first, rest = GAME.best_inputs.split(" ", 1)
-    return f"{int(first) + frames} {rest}"
 
 
 def train(outputs: Path, found: Sequence[Found]) -> Path:

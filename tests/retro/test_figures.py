@@ -10,34 +10,17 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from retro_runs import make_run, slower
 
 from harness import figures as drawing
-from harness.files import sha256_file
 from harness.track import load_track
-from retro.evidence import evidence_header, evidence_row, expected, movies_bytes, write_evidence
 from retro.figures import cells, route
 from retro.splits import splits, stages
 from retro.task import GAMES
 from retro.trace import trace
-from retro.track import replay_all
 
 GAME = GAMES[0]
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def slower(frames: int) -> str:
-    first, rest = GAME.best_inputs.split(" ", 1)
-    return f"{int(first) + frames} {rest}"
-
-
-def make_run(folder: Path, seed: int, inputs: Sequence[str | None]) -> Path:
-    folder.mkdir(exist_ok=True)
-    found = [one._replace(inputs=text) for one, text in zip(expected(seed), inputs, strict=True)]
-    (folder / "movies.json").write_bytes(movies_bytes(found))
-    header = evidence_header("cpu", seed, sha256_file(folder / "movies.json"), {})
-    rows = [evidence_row(one, replay) for one, replay in zip(found, replay_all(found), strict=True)]
-    write_evidence(folder / "evidence.jsonl.xz", header, rows)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -4,48 +4,27 @@ import json
 import lzma
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from retro_runs import make_run, slower
 
 from harness.errors import Problem
-from harness.files import sha256_file
 from harness.intervals import bootstrap
 from harness.track import ROOT, fixed_file_hashes
-from retro.emulator import versions
 from retro.evidence import (
-    evidence_header,
-    evidence_row,
-    expected,
     fastest,
-    movies_bytes,
     read_movies,
     write_evidence,
 )  # fmt: skip
-from retro.task import GAMES
+from retro.task import EVIDENCE, GAMES
 from retro.track import MISSING, TRACK, replay_all, score
 
 SEED = 7
 GAME = GAMES[0]
 Line = dict[str, Any]
-
-
-def slower(frames: int) -> str:
-    """The optimum's inputs, with so many frames more on the title, which stands still until START."""
-    first, rest = GAME.best_inputs.split(" ", 1)
-    return f"{int(first) + frames} {rest}"
-
-
-def make_run(folder: Path, inputs: Sequence[str | None]) -> Path:
-    """A run folder with movies and true evidence of them; returns the evidence."""
-    found = [one._replace(inputs=text) for one, text in zip(expected(SEED), inputs, strict=True)]
-    (folder / "movies.json").write_bytes(movies_bytes(found))
-    header = evidence_header("cpu", SEED, sha256_file(folder / "movies.json"), versions())
-    rows = [evidence_row(one, replay) for one, replay in zip(found, replay_all(found), strict=True)]
-    write_evidence(folder / "evidence.jsonl.xz", header, rows)
-    return folder / "evidence.jsonl.xz"
 
 
 def test_the_optimum_is_what_it_says() -> None:
@@ -55,7 +34,7 @@ def test_the_optimum_is_what_it_says() -> None:
 
 def test_frames_over_the_optimum_are_averaged_over_searches(tmp_path: Path) -> None:
     texts = [slower(0), slower(10), slower(20), slower(10), None, f"{GAME.best}", slower(0), slower(20)]
-    evidence = make_run(tmp_path, texts)
+    evidence = make_run(tmp_path, SEED, texts) / EVIDENCE
     best = GAME.best
     ratios = (
         1,
@@ -76,18 +55,18 @@ def test_frames_over_the_optimum_are_averaged_over_searches(tmp_path: Path) -> N
 
 
 def test_where_all_searches_are_equal_the_interval_is_a_point(tmp_path: Path) -> None:
-    result = score(make_run(tmp_path, [slower(0)] * 8))
+    result = score(make_run(tmp_path, SEED, [slower(0)] * 8) / EVIDENCE)
     assert (result.value, result.low, result.high) == (1, 1, 1)
     assert TRACK.clears(result) and TRACK.verdict(result).startswith("the high end 1 is below the target")
 
 
 def test_a_run_without_a_movie_has_the_worst_score(tmp_path: Path) -> None:
-    result = score(make_run(tmp_path, [None] * 8))
+    result = score(make_run(tmp_path, SEED, [None] * 8) / EVIDENCE)
     assert (result.value, result.low, result.high) == (MISSING, MISSING, MISSING)
 
 
 def test_no_movie_is_worse_than_none(tmp_path: Path) -> None:
-    result = score(make_run(tmp_path, [slower(9 * GAME.best), *[None] * 7]))
+    result = score(make_run(tmp_path, SEED, [slower(9 * GAME.best), *[None] * 7]) / EVIDENCE)
     assert result.outcomes == (MISSING,) * 8
 
 
@@ -109,7 +88,7 @@ FORGERIES: list[tuple[Callable[[Line], object], str]] = [
 
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_run(tmp_path_factory.mktemp("run"), [slower(0), None, *[slower(5)] * 6])
+    return make_run(tmp_path_factory.mktemp("run"), SEED, [slower(0), None, *[slower(5)] * 6]) / EVIDENCE
 
 
 @pytest.mark.parametrize(("forge", "reason"), FORGERIES)
