@@ -352,8 +352,8 @@ START = ("power-on", "first", [0])
 
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Replays of improvements need no process of their own: nothing here keeps anything between runs."""
-    if "improve" in request.node.name:
+    """Replays need no process of their own, but for one test: nothing here keeps anything between runs."""
+    if "fresh_processes" not in request.node.name:
         monkeypatch.setattr(
             route_module, "replay_fresh", lambda spec, inputs: replay(load_package(spec), inputs)
         )
@@ -451,6 +451,14 @@ def test_improve_counts_its_passes_so_that_each_has_seeds_of_its_own(tmp_path: P
         search.improve()
     assert len(first) == 2
     assert not first & set(seeds)
+
+
+@pytest.mark.xfail(strict=True, reason="a pass that gains nothing is not counted on disk")
+def test_improve_begun_again_draws_other_seeds(tmp_path: Path) -> None:
+    spec = SMALL_GAMES + "Rooms"
+    route = route_of(spec, START, ("first", "second", [RIGHT] * 10), ("second", "ending", [RIGHT] * 10))
+    assert improved(tmp_path, route) == [0]
+    assert read_route(tmp_path).generation == 1
 
 
 # ---- the file ----------------------------------------------------------------------------------------------
