@@ -169,6 +169,19 @@ class ManyHolds(Rooms):
     holds = (1, 30, 60)
 
 
+class Hinted(Rooms):
+    """The first room is left by a lock of 40 turns, alternately A and LEFT, that springs back at any mistake."""
+
+    hints: ClassVar[Mapping[str, Sequence[str]]] = {"first": ["1:A 1:LEFT " * 20]}
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        if now.room:
+            return onward(walked(now, mask))
+        item = now.item + 1 if mask == (LEFT if now.item % 2 else A) else 0
+        return now._replace(item=item, room=int(item == 40))
+
+
 class Gate(Rooms):
     """The second room's end opens every 4 frames since power-on."""
 
