@@ -99,7 +99,8 @@ class ScriptedEmulator:
         self.power_on()
 
     def power_on(self) -> None:
-        self.frame, self.now = 0, self._start
+        self.frame = 0
+        self.now: Any = self._start
 
     def step(self, buttons: int, frames: int = 1) -> None:
         for _ in range(frames):

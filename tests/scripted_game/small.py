@@ -170,7 +170,7 @@ class ManyHolds(Rooms):
 
 
 class Hinted(Rooms):
-    """The first room is left by a lock of 40 turns, alternately A and LEFT, that springs back at any mistake."""
+    """The first room has a lock of 40 turns, alternately A and LEFT, that springs back at any mistake."""
 
     hints: ClassVar[Mapping[str, Sequence[str]]] = {"first": ["1:A 1:LEFT " * 20]}
 
@@ -188,7 +188,7 @@ class Gate(Rooms):
     PERIOD = 4
 
     @classmethod
-    def advance(cls, now: Now, mask: int) -> Now:  # type: ignore[override]
+    def advance(cls, now: Now, mask: int) -> Now:
         after = walked(now, mask)._replace(clock=now.clock + 1)
         if after.room == 1:
             after = after._replace(x=min(after.x, LENGTH))

@@ -142,3 +142,24 @@ def test_answers_come_back_in_the_order_of_the_work() -> None:
         assert pool.do(items) == alone
         assert pool.do([]) == []
         assert pool.do(items[:1]) == alone[:1]
+
+
+def test_a_real_console_gives_the_same_with_any_number_of_workers() -> None:
+    """Quarterstep's first level, as far as a few rounds come."""
+    courses = []
+    start: Runs = ((0, 30), (8, 10), (0, 20))
+    for workers in (1, 2):
+        with open_pool("quarterstep", workers) as pool:
+            beginning, _ = pool.arrive(start)
+            search = SegmentSearch(beginning, settings(items=5, item_frames=240), "1")
+            search.open(pool)
+            for _ in range(3):
+                search.round(pool)
+            archive = search.archive
+            places = [
+                (node.index, node.parent, node.runs, node.cell, node.reward)
+                for node in archive.nodes.values()
+            ]
+            courses.append((beginning.ram_hash, search.frames, search.seen, search.deaths, places))
+    assert courses[0] == courses[1]
+    assert len(courses[0][-1]) > 20
