@@ -159,15 +159,15 @@ def test_a_missing_rom_ends_with_a_message(tmp_path: Path) -> None:
     assert "Remedy: put the ROM there" in done.stderr
 
 
-def test_a_search_that_is_cut_off_says_so_and_goes_on_with_more(
+def test_a_search_that_is_cut_off_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spec = "scripted_game:Hopper"
-    told = config(tmp_path, frames=300)
-    told.write_text(told.read_text().replace("workers = 1", "workers = 0"))
-    assert called(monkeypatch, "search", spec, told, "--until", "level-2", "--out", tmp_path) == 1
+    told = config(tmp_path, frames=1)
+    text = told.read_text().replace("workers = 1", "workers = 0")
+    told.write_text(text.replace("item_frames = 300", "item_frames = 5"))
+    assert called(monkeypatch, "search", "scripted_game.small:Rooms", told, "--out", tmp_path) == 1
     said = capsys.readouterr().out
-    assert "The search of level-1 was cut off. More frames in the configuration let it go on" in said
+    assert "The search of first was cut off. More frames in the configuration let it go on" in said
 
 
 @pytest.mark.xfail(strict=True, reason="an exhausted search is said to be cut off")

@@ -85,6 +85,10 @@ def start_of(beginning: Beginning) -> Start:
     return Start(0, 0, beginning.state, beginning.reward)
 
 
+HASTY = settings(frames=1, items=1, item_frames=10)
+"""One round of one short piece of work: too little for a level of Hopper."""
+
+
 class Played(NamedTuple):
     """Frames played one by one from power-on, after each of which one looked."""
 

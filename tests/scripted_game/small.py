@@ -157,6 +157,19 @@ class Trap(Rooms):
         return now._replace(room=0 if now.room == TRANSIT else DEAD)
 
 
+class Brittle(Rooms):
+    """In the first room the same buttons for two frames in a row are death."""
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        if now.room == 0 and now.item == mask + 1:
+            return now._replace(room=DEAD)
+        return onward(walked(now, mask)._replace(item=mask + 1))
+
+    def cell(self, ram: Ram) -> tuple[int, ...]:
+        return (ram.x,)
+
+
 class SingleHold(Rooms):
     """A package with one length of a hold."""
 
@@ -197,6 +210,27 @@ class Gate(Rooms):
 
     def cell(self, ram: Ram) -> tuple[int, ...]:
         return ram.x, ram.clock % self.PERIOD
+
+
+class Lock(Gate):
+    """The second room has a lock of 30 turns, each by A or LEFT as the frame of arrival decides; it springs
+    back at any mistake, and no cell tells how far it is turned."""
+
+    @staticmethod
+    def key(arrival: int) -> list[int]:
+        return [A if (turn + 3) * arrival % 7 < 4 else LEFT for turn in range(30)]
+
+    @classmethod
+    def advance(cls, now: Now, mask: int) -> Now:
+        if now.room == 0:
+            return onward(walked(now, mask)._replace(clock=now.clock + 1))
+        if now.room == 1:
+            item = now.item + 1 if mask == cls.key(now.clock)[now.item] else 0
+            return now._replace(item=item, room=1 + item // 30)
+        return now
+
+    def cell(self, ram: Ram) -> tuple[int, ...]:
+        return (ram.x,)
 
 
 class SlowGate(Gate):

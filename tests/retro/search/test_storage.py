@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from scripted_game import Hopper
-from scripted_game.searching import finish, segment, settings
+from scripted_game.searching import HASTY, finish, segment, settings
 
 from harness.errors import Problem
 from retro.search.archive import Runs
@@ -82,12 +82,11 @@ def test_a_file_of_another_segment_is_none(tmp_path: Path) -> None:
 
 
 def test_a_search_that_was_cut_off_goes_on_with_more_frames(tmp_path: Path) -> None:
-    told = settings(frames=1_000, item_frames=100)
-    search = finish(*segment(Hopper(), INTO_LEVEL_1, told))
+    search = finish(*segment(Hopper(), INTO_LEVEL_1, HASTY))
     assert search.ending == "cut off"
     path = tmp_path / "segment.npz"
     save_search(path, search)
-    same = load_search(path, search.beginning, told)
+    same = load_search(path, search.beginning, HASTY)
     more = load_search(path, search.beginning, settings(frames=50_000))
     assert same is not None
     assert more is not None
