@@ -45,7 +45,7 @@ class Quarterstep(GamePackage):
         "timer": Variable(13, "|u1"),
     }
     states = (
-        State("title", "press START", lambda ram: bool(ram.mode == _TITLE)),
+        State("title", "press START", lambda ram: bool(ram.mode == _TITLE), buttons=((), ("START",))),
         *(
             State(
                 f"level-{level}",
@@ -58,7 +58,7 @@ class Quarterstep(GamePackage):
         ),
         State("ending", "nothing: the game is over", lambda ram: bool(ram.mode == _ENDING)),
     )
-    buttons = ((), ("LEFT",), ("RIGHT",), ("A",), ("LEFT", "A"), ("RIGHT", "A"), ("START",))
+    buttons = ((), ("LEFT",), ("RIGHT",), ("A",), ("LEFT", "A"), ("RIGHT", "A"))
     holds = (1, 2, 4, 8, 16)
 
     @property

@@ -149,9 +149,14 @@ def _show(result: Any, seconds: list[float], as_json: bool) -> None:
     for level, spent in zip(levels, seconds, strict=True):
         players = ("-" if frames is None else str(frames) for frames in level["policies"].values())
         table.add_row(
-            level["name"], str(level["frames"]), f"{level['states']:,}", f"{level['states_on_fastest_ways']:,}",
-            f"{float(level['ways']):.1e}", *players, f"{spent:.1f}",
-        )  # fmt: skip
+            level["name"],
+            str(level["frames"]),
+            f"{level['states']:,}",
+            f"{level['states_on_fastest_ways']:,}",
+            f"{float(level['ways']):.1e}",
+            *players,
+            f"{spent:.1f}",
+        )
     console = Console(width=120)
     console.print(table)
     if not isinstance(result, list):
