@@ -9,6 +9,7 @@ from typing import Any
 from harness.errors import Problem
 from harness.files import read_bytes
 from harness.track import ROOT
+from retro.search.modes import load_mode
 from retro.search.settings import Settings
 
 CONFIGS = ROOT / "retro" / "configs"
@@ -42,6 +43,8 @@ def read_config(name: str) -> Config:
     own = {key: _count(table, key, path, text) for key in ("seed", "workers")}
     try:
         settings = Settings.read({key: value for key, value in table.items() if key not in own})
+        for mode in settings.modes:
+            load_mode(mode)
     except Problem as problem:
         named = next((word for word in re.findall(r"[\w.:]+", problem.reason) if _line(text, word)), "")
         line = _line(text, named)

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from keyword import iskeyword
-from typing import Any
+from typing import Any, TypeGuard
 
 from harness.errors import Problem
 from harness.files import read_json
@@ -45,6 +45,16 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
 
 
+def are_combinations(value: object) -> TypeGuard[Sequence[Sequence[str]]]:
+    """Whether it has the form of combinations of buttons."""
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and len(value) > 0
+        and all(isinstance(item, Sequence) and not isinstance(item, str) for item in value)
+    )
+
+
 def _is_count(value: object) -> bool:
     return type(value) is int and value >= 1
 
@@ -66,10 +76,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "buttons": (
         "a list of tuples of names of buttons",
-        lambda value: (
-            _is_list(value)
-            and all(isinstance(item, Sequence) and not isinstance(item, str) for item in value)
-        ),
+        lambda value: are_combinations(value),
     ),
     "holds": (
         "a list of different numbers of frames, each 1 or more",
@@ -111,16 +118,25 @@ def _states(package: GamePackage) -> Iterator[str]:
 
 
 def _buttons(package: GamePackage, console: Sequence[str | None]) -> Iterator[str]:
+    yield from _combinations("buttons", package.buttons, console)
+    for state in package.states:
+        if state.buttons is not None:
+            yield from _combinations(f"state {state.name!r}: buttons", state.buttons, console)
+
+
+def _combinations(what: str, given: object, console: Sequence[str | None]) -> Iterator[str]:
+    if not are_combinations(given):
+        yield f"{what} must be a list of tuples of names of buttons"
+        return
     known = ", ".join(name for name in console if name)
-    for combination in package.buttons:
+    for combination in given:
         for name in combination:
             if name is None or name not in console:
                 yield f"the console has no button {name!r} (it has {known})"
         if len(set(combination)) != len(combination):
             yield f"the combination {tuple(combination)} repeats a button"
-    combinations = [frozenset(combination) for combination in package.buttons]
-    if len(set(combinations)) != len(combinations):
-        yield "buttons repeats a combination"
+    if len({frozenset(combination) for combination in given}) != len(given):
+        yield f"{what} repeats a combination"
 
 
 def _hints(package: GamePackage, console: tuple[str | None, ...]) -> Iterator[str]:

@@ -65,6 +65,8 @@ class State:
     """How far it is done; the search prefers more. Any finite number."""
     dead: Callable[[Ram], bool] = never
     """Whether the run is lost. Looked at in transit too."""
+    buttons: Sequence[Sequence[str]] | None = None
+    """Combinations worth pressing in it; None = all of the package's."""
 
 
 class GamePackage:

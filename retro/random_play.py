@@ -75,7 +75,10 @@ class Explorer:
         self.emulator = emulator
         self.frames = 0
         self._random = random.Random(seed)
-        self._masks = [mask(names, emulator.buttons) for names in package.buttons]
+        self._masks = [
+            [mask(names, emulator.buttons) for names in state.buttons or package.buttons]
+            for state in package.states
+        ]
         self._visits = [Visit() for _ in package.states]
         self._spots: list[dict[Cell, Spot]] = [{} for _ in package.states]
         self._seen: list[set[int]] = [set() for _ in package.variables]
@@ -111,7 +114,8 @@ class Explorer:
         self._go(spot)
         self._state = index
         for _ in range(BURST):
-            buttons, frames = self._random.choice(self._masks), self._random.choice(self.package.holds)
+            buttons = self._random.choice(self._masks[self._state])
+            frames = self._random.choice(self.package.holds)
             if self._arrive(self._hold(buttons, frames)) < 0:
                 return
 

@@ -19,7 +19,7 @@ from rich.table import Table
 from tqdm import tqdm
 
 from harness.errors import Problem, run_command
-from harness.files import sha256_file
+from harness.files import sha256_file, unwritable
 from harness.progress import progress_bar
 from retro.config import Config, read_config
 from retro.emulator import CONSOLES, console_of
@@ -89,10 +89,16 @@ def search(spec: str, config: Config, until: str | None, out: Path | None) -> in
     route = _route(folder, spec, package, config)
     started = time.monotonic()
     with open_pool(spec, config.workers) as pool, Report(package, route) as report:
-        solved = RouteSearch(folder, route, pool, report.watch).run(last)
+        searcher = RouteSearch(folder, route, pool, report.watch)
+        solved = searcher.run(last)
     if not solved:
         piece = route.pieces[-1].entered
-        print(f"The search of {piece} was cut off. More frames in the configuration let it go on: {folder}")
+        if searcher.ending == "exhausted":
+            print(f"The search of {piece} is exhausted: no action from any cell finds another one: {folder}")
+        else:
+            print(
+                f"The search of {piece} was cut off. More frames in the configuration let it go on: {folder}"
+            )
         return 1
     rate = package_rate(package)
     print(f"{package.title}: {format_frames(route.frames, rate)} to {route.pieces[-1].entered}")
@@ -135,7 +141,10 @@ def info(folder: Path) -> int:
             f"{piece.state} to {piece.entered}", f"{piece.frames:,}", format_frames(at, rate), piece.ending,
             *(f"{count:,}" for count in counts),
         )  # fmt: skip
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console.width = 160  # whoever reads a pipe wants all of it
+    console.print(table)
     if route.pieces and route.pieces[-1].entered != package.states[-1].name:
         print(f"{route.pieces[-1].entered} is being searched.")
     return 0
@@ -194,6 +203,10 @@ def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Rou
     """The route in a folder, to go on with, or a new one."""
     rom = sha256_file(package.rom)
     if not (folder / "route.json").exists():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(folder, error) from error
         return Route(spec, package.name, rom, config.seed, config.settings)
     route = read_route(folder)
     for name, here, there in (

@@ -78,6 +78,7 @@ class Archive:
         )
         if before is not None:
             node.visits = before.visits // 2  # a faster way in deserves another look
+            del self.cells[found.cell]  # so that cells stand in the order of nodes, also after `restore`
         self._add(node)
         if before is not None:
             self._release(before)
@@ -111,7 +112,7 @@ class Archive:
             if bound is not None and node.frames >= bound:
                 weights[node.index] = 0.0
                 continue
-            merit = 1.0 + min(node.novelty, 4) + 4.0 * ((node.reward - low) * scale) ** 3
+            merit = 1.0 + min(node.novelty, 4) + 40.0 * ((node.reward - low) * scale) ** 6
             weights[node.index] = merit / math.sqrt(1 + node.visits)
         return weights
 

@@ -41,10 +41,12 @@ class Frontier:
                             fate = world.act(mask, hold)
                             if fate is Fate.ALIVE and world.new:
                                 following.append(world.mark())
-                            if world.spent >= world.budget:
+                            if depth and world.spent >= world.budget:
                                 return done
                 if depth == 0:
                     done.append(start.index)
+                    if world.spent >= world.budget:
+                        return done
                 layer = following
         return done
 

@@ -15,6 +15,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
 
+from tqdm import tqdm
+
 from harness.errors import Problem
 from retro.packages import Cell, GamePackage, load_package
 from retro.search.archive import Runs
@@ -187,11 +189,12 @@ class Processes:
         """Start a worker in place of one that died; returns how it ended."""
         process, connection = self._workers[place]
         connection.close()
+        process.join(1)
         process.kill()
         process.join()
         code = process.exitcode or 0
         status = f"signal {-code}" if code < 0 else f"exit {code}"
-        print(f"A worker died ({status}); another takes its place and its work", flush=True)
+        tqdm.write(f"A worker died ({status}); another takes its place and its work")
         self._workers[place] = _start(self._spec)
         if self._knowledge is not None:
             self._workers[place][1].send(self._knowledge)

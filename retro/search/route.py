@@ -5,27 +5,28 @@ from each of them, and the one whose sum is the smallest stays. After every segm
 all of it from power-on. What does not come out the same is searched again.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from harness.errors import Problem
-from harness.files import canonical_json, read_bytes, write_atomic
+from harness.files import STRICT, canonical_json, parse_json, read_bytes, write_atomic
 from retro.inputs import format_inputs, parse_inputs
 from retro.packages import GamePackage, load_package
 from retro.replay import Replay, replay_fresh
 from retro.search.archive import Runs
 from retro.search.pool import Pool
-from retro.search.segment import SegmentSearch, Solution
+from retro.search.segment import Ending, SegmentSearch, Solution
 from retro.search.settings import Settings
 from retro.search.storage import load_search, save_search
 from retro.search.world import NEVER, Beginning
 
 ROUTE = "route.json"
 SEGMENT = "segment.npz"
-SAVE_EVERY = 200_000  # frames emulated between two savings of a segment's search, about 30 s
+SAVE_EVERY = 50_000  # frames emulated between two savings of a segment's search, some seconds
 ATTEMPTS = 3  # searches of a segment whose replay comes out otherwise
 
 Watcher = Callable[[str, SegmentSearch], None]
@@ -36,6 +37,7 @@ Watcher = Callable[[str, SegmentSearch], None]
 class Piece:
     """The inputs of one segment, and how they were found."""
 
+    __pydantic_config__ = STRICT
     state: str
     """Name of the state that is left; "power-on" before the first."""
     entered: str
@@ -61,6 +63,7 @@ class Piece:
 class Route:
     """What a run folder holds."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
     package: str
     """As given to `load_package`."""
     game: str
@@ -88,13 +91,14 @@ def read_route(folder: Path) -> Route:
     path = folder / ROUTE
     if not path.is_file():
         raise Problem("holds no search", file=folder, remedy="begin one: python -m retro.run search")
+    text = canonical_json(parse_json(read_bytes(path), path, None))
     try:
-        table = json.loads(read_bytes(path))
-        table["settings"] = Settings.read(table["settings"])
-        table["pieces"] = [Piece(**piece) for piece in table["pieces"]]
-        return Route(**table)
-    except (ValueError, TypeError, KeyError) as error:
-        raise Problem(f"no route: {error}", file=path) from error
+        return TypeAdapter(Route).validate_json(text)
+    except ValidationError as error:
+        found = [f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors()]
+        raise Problem(f"no route: {'; '.join(found[:5])}", file=path) from error
+    except Problem as problem:  # of the settings
+        raise Problem(problem.reason, file=path, remedy=problem.remedy) from problem
 
 
 class RouteSearch:
@@ -116,6 +120,8 @@ class RouteSearch:
         self._watch = watch
         self._replays = replays
         self._buttons = self.package.console_buttons
+        self.ending: Ending = "searching"
+        """How the search of the segment ended that was searched last."""
         self._ahead: SegmentSearch | None = None  # begun to choose between crossings, and gone on with
         self._hashes: list[str] = []  # of the replay before, every so many frames
 
@@ -147,9 +153,16 @@ class RouteSearch:
             pieces.append(Piece("power-on", entered, inputs, frames, *hashes, *[0] * 5))
             self.route.save(self.folder)
             return beginning
-        inputs_now = [mask for piece in pieces for mask in parse_inputs(piece.inputs, self._buttons)]
-        beginning, waited = self._pool.arrive(runs_of(inputs_now))
-        if waited or beginning.ram_hash != pieces[-1].ram_hash:
+        try:
+            for piece in pieces:
+                self.package.state_index(piece.entered)
+            lengths = [parse_inputs(piece.inputs, self._buttons) for piece in pieces]
+        except Problem as problem:
+            raise Problem(problem.reason, file=self.folder / ROUTE, remedy=problem.remedy) from problem
+        beginning, waited = self._pool.arrive(runs_of([mask for inputs in lengths for mask in inputs]))
+        said = [*(piece.frames for piece in pieces), pieces[-1].entered, pieces[-1].ram_hash]
+        name = self.package.states[beginning.segment].name
+        if waited or said != [*map(len, lengths), name, beginning.ram_hash]:
             raise Problem(
                 f"state {pieces[-1].entered} does not begin as it did when this was written",
                 file=self.folder / ROUTE,
@@ -163,6 +176,7 @@ class RouteSearch:
         for attempt in range(ATTEMPTS):
             search = self._begun(beginning, attempt)
             self._work(search)
+            self.ending = search.ending
             if not search.solutions:
                 return None
             solution, ahead = self._choose(search, last)
@@ -188,23 +202,30 @@ class RouteSearch:
         """Search to the end, and shave; save now and then."""
         search.open(self._pool)
         saved = search.frames
-        while search.ending == "searching":
-            search.round(self._pool)
-            self._watch("search", search)
-            if search.frames - saved >= SAVE_EVERY:
+        try:
+            while search.ending == "searching":
+                search.round(self._pool)
+                self._watch("search", search)
+                if search.frames - saved >= SAVE_EVERY:
+                    save_search(self.folder / SEGMENT, search)
+                    saved = search.frames
+            while search.shave(self._pool):
+                self._watch("shave", search)
+        finally:  # by Ctrl-C too
+            if search.whole:
                 save_search(self.folder / SEGMENT, search)
-                saved = search.frames
-        while search.shave(self._pool):
-            self._watch("shave", search)
-        save_search(self.folder / SEGMENT, search)
 
     def _choose(self, search: SegmentSearch, last: int) -> tuple[Solution, SegmentSearch | None]:
         """The crossing whose next segment is also fast, and that segment's search as far as it has come."""
-        settings, following = self.route.settings, []
+        settings = self.route.settings
+        following: list[tuple[int, int, Solution, SegmentSearch | None]] = []
         best = search.solutions[0]
         if len(search.solutions) == 1 or not settings.lookahead or best.into.segment >= last:
             return best, None
         for solution in search.solutions:
+            if solution.into.segment >= last:
+                following.append((solution.frames, solution.frames, solution, None))
+                continue
             ahead = SegmentSearch(solution.into, settings, f"{self.route.seed}:0")
             ahead.open(self._pool)
             while ahead.ending == "searching" and ahead.frames < settings.lookahead:
@@ -253,9 +274,12 @@ class RouteSearch:
         can be found anew without losing what was gained.
         """
         self.route.generation += 1
+        self.route.save(self.folder)  # a pass that gains nothing has drawn its seeds too
         before = self.route.frames
-        for index in range(1, len(self.route.pieces)):
+        index = 1
+        while index < len(self.route.pieces):  # a way past a segment makes them fewer
             self._improve(index)
+            index += 1
         return before - self.route.frames
 
     def _improve(self, index: int) -> None:
@@ -270,7 +294,7 @@ class RouteSearch:
         while search.shave(self._pool):
             self._watch("shave", search)
         for solution in search.solutions:
-            if solution.frames < old.frames and self._replace(index, self._piece(search, solution)):
+            if self._replace(index, self._piece(search, solution)):
                 return
 
     def _replace(self, index: int, piece: Piece) -> bool:
@@ -282,6 +306,8 @@ class RouteSearch:
             if sum(p.frames for p in new) >= sum(p.frames for p in old[:rest]):
                 return False
             replay = self._replay([*new, *old[rest:]])
+            if replay.splits.get(new[-1].entered) != sum(p.frames for p in new):
+                return False  # found with savestates, and not to be had without
             if (pieces := self._fitted(new, old[rest:], replay)) is not None:
                 self.route.pieces, self._hashes = pieces, list(replay.ram_hashes[:-1])
                 self.route.save(self.folder)

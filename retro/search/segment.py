@@ -16,7 +16,7 @@ from retro.search.settings import Settings
 from retro.search.world import NEVER, Beginning, Knowledge, Start
 
 SLACK = 4  # a crossing up to so many frames slower than the fastest may be better for the next segment
-SHAVE = "retro.search.shave:Shave"
+SHAVE, HINTS = "retro.search.shave:Shave", "retro.search.hints:Hints"
 
 Ending = Literal["searching", "solved", "exhausted", "cut off"]
 
@@ -58,6 +58,8 @@ class SegmentSearch:
         self.shaved = 0
         """Frames spent on shaving."""
         self.ending: Ending = "searching"
+        self.whole = True
+        """False while a round is being merged."""
         self._modes: dict[str, Mode] = {}
 
     @property
@@ -85,6 +87,8 @@ class SegmentSearch:
     def round(self, pool: Pool) -> None:
         """Deal out one round, and merge what comes back."""
         items = self._plan()
+        if not self.rounds:
+            items.insert(0, Item(HINTS, [self._start(0)], "", self.settings.item_frames))
         if not items:
             self.ending = "solved" if self.solutions else "exhausted"
             return
@@ -105,7 +109,13 @@ class SegmentSearch:
             self.first = self.best
         before = self.frames
         items = [
-            Item(SHAVE, [self._start(0)], self._seed(place), self.settings.item_frames, solution.runs)
+            Item(
+                SHAVE,
+                [self._start(0)],
+                self._seed(place),
+                max(self.settings.item_frames, 4 * solution.frames),
+                solution.runs,
+            )
             for place, solution in self._shared(self.settings.items)
         ]
         self._merge(pool, items, pool.do(items))
@@ -142,26 +152,28 @@ class SegmentSearch:
 
     def _merge(self, pool: Pool, items: list[Item], done: list[Done]) -> int:
         """Take in what came back; returns how many cells are new or faster."""
+        self.whole = False
         cells: dict[tuple[int, ...], int] = {}
         seen: set[tuple[int, int]] = set()
+        # A start may be beaten, and go, by what is merged before the crossings from it.
+        paths = {c.start: self.archive.path(c.start) for d in done for c in d.result.crossings}
         for item, (result, exhausted) in zip(items, ((d.result, d.exhausted) for d in done), strict=True):
             self.frames += result.frames
             self.deaths += result.deaths
-            if item.mode in self.mode_frames:
-                self.mode_frames[item.mode] += result.frames
+            if item.mode in self.mode_frames:  # what ends early counts as whole, or it would come up forever
+                self.mode_frames[item.mode] += max(result.frames, item.budget)
             for start in item.starts:
                 if node := self.archive.nodes.get(start.index):
                     node.visits += 1
+            for crossing in result.crossings:
+                runs = (*paths[crossing.start], *crossing.runs)
+                self._solve(Solution(crossing.frames, runs, crossing.into))
             for found in result.found:
                 if self.archive.offer(found):
                     cells[found.cell] = found.frames
             for index in exhausted:
                 if node := self.archive.nodes.get(index):
                     node.expanded = True
-            for crossing in result.crossings:
-                if crossing.start in self.archive.nodes:
-                    runs = (*self.archive.path(crossing.start), *crossing.runs)
-                    self._solve(Solution(crossing.frames, runs, crossing.into))
             seen |= result.seen
         seen -= self.seen
         self.seen |= seen
@@ -169,6 +181,7 @@ class SegmentSearch:
         for cell in gone:
             cells.pop(cell, None)
         self.rounds += 1
+        self.whole = True
         pool.tell(News(cells, gone, seen, self.limit))
         return len(cells)
 

@@ -35,7 +35,11 @@ class Tree:
         return weighted(archive, weights, STARTS, generator)
 
     def explore(self, world: World, starts: Starts, generator: random.Random) -> list[int]:
-        actions = [(mask, hold) for mask in world.masks for hold in spread(world.package.holds[1:], HOLDS)]
+        actions = [
+            (mask, hold)
+            for mask in world.masks
+            for hold in spread(world.package.holds[1:] or world.package.holds, HOLDS)
+        ]
         (start,) = starts
         world.go(start)
         root = Branch(world.mark(), shuffled(actions, generator))

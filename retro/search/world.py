@@ -111,13 +111,18 @@ class World:
     def __init__(self, package: GamePackage) -> None:
         self.package = package
         self.emulator = package.open()
-        self.masks = [mask(names, self.emulator.buttons) for names in package.buttons]
+        self._masks = [
+            [mask(names, self.emulator.buttons) for names in state.buttons or package.buttons]
+            for state in package.states
+        ]
 
     def begin(self, knowledge: Knowledge, budget: int, inputs: Runs = ()) -> None:
         """Start a piece of work of about `budget` frames, on a crossing's inputs if it is about one."""
         self.knowledge = knowledge
         self.inputs = inputs
         self.state = self.package.states[knowledge.segment]
+        self.masks = self._masks[knowledge.segment]
+        """The combinations of buttons to try."""
         self.budget = budget
         self.spent = 0
         self.deaths = 0
@@ -125,6 +130,7 @@ class World:
         self.bound = knowledge.bound
         self._found: dict[Cell, tuple[int, Runs, int, bytes, float, int]] = {}
         self._seen: set[tuple[int, int]] = set()
+        self._starts: dict[int, Mark] = {}
 
     def result(self) -> Result:
         """What the piece of work found."""
@@ -138,7 +144,11 @@ class World:
 
     def go(self, start: Start) -> None:
         """Play from a node."""
-        self.back(Mark(zlib.decompress(start.state), start.index, start.frames, start.reward, ()))
+        mark = self._starts.get(start.index)
+        if mark is None:
+            mark = Mark(zlib.decompress(start.state), start.index, start.frames, start.reward, ())
+            self._starts[start.index] = mark
+        self.back(mark)
 
     def mark(self) -> Mark:
         """The present situation, to come back to within this piece of work."""
@@ -161,15 +171,17 @@ class World:
         Afterwards `frames`, `reward` and `new` tell of the situation; `new` says whether its cell is new, or
         was reached faster than before.
         """
-        emulator = self.emulator
-        before = emulator.save() if hold > 1 else b""
-        emulator.step(mask, hold)
-        self.spent += hold
-        ram = emulator.values()
-        if not self.state.enter(ram):
-            return self._leave(mask, hold, before)
-        self._extend(mask, hold)
-        return self._arrive(ram)
+        emulator, enter, dead = self.emulator, self.state.enter, self.state.dead
+        held = 0
+        while held < hold:
+            emulator.step(mask)
+            held += 1
+            ram = emulator.values()
+            if not enter(ram) or dead(ram):
+                break
+        self.spent += held
+        self._extend(mask, held)
+        return self._arrive(ram) if enter(ram) else self._leave(ram)
 
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
         """Play from power-on, then without buttons until a state holds; returns that, and how long it took.
@@ -230,22 +242,11 @@ class World:
         self.deaths += 1
         return Fate.DEAD
 
-    def _leave(self, mask: int, hold: int, before: bytes) -> Fate:
-        """The state no longer holds: find the frame at which it ended, and what comes after it."""
+    def _leave(self, ram: Ram) -> Fate:
+        """The state no longer holds: find out what comes after it."""
         emulator, segment = self.emulator, self.knowledge.segment
-        held = hold
-        if before:
-            emulator.load(before)
-            self.spent -= hold
-            held = 0
-            while held < hold and (not held or self.state.enter(emulator.values())):
-                emulator.step(mask)
-                held += 1
-            self.spent += held
-        self._extend(mask, held)
         self.left = self.frames
         waited = 0
-        ram = emulator.values()
         while (entered := self.package.state_of(ram)) < 0:
             if self.state.dead(ram) or waited >= self.package.transit_limit:
                 return self._die()
@@ -266,13 +267,15 @@ class World:
         """Another state holds: see that it goes on holding."""
         if self.frames >= self.bound:
             return Fate.LATE
-        emulator = self.emulator
+        emulator, state = self.emulator, self.package.states[entered]
         into = self.beginning(entered)
+        if state.dead(emulator.values()):
+            return self._die()
         for _ in range(self.knowledge.settle):
             emulator.step(0)
             self.spent += 1
             ram = emulator.values()
-            if self.package.state_of(ram) != entered or self.package.states[entered].dead(ram):
+            if self.package.state_of(ram) != entered or state.dead(ram):
                 return self._die()
         self.crossings.append(Crossing(self.start, tuple(self.runs), self.frames, into))
         self.bound = self.frames + self.knowledge.slack

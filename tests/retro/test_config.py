@@ -117,7 +117,6 @@ def test_modes_without_a_share_are_named_with_their_line(path: Path) -> None:
     assert problem.line == 1 + head.count("\n")
 
 
-@pytest.mark.xfail(strict=True, reason="modes are only loaded once the search has begun")
 def test_a_mode_that_does_not_exist_is_named_with_its_line(path: Path) -> None:
     problem = refused(path, TEXT.replace("frontier =", "frontiers ="))
     assert "frontiers" in problem.reason

@@ -110,7 +110,6 @@ def test_airstriker_is_searched_too(tmp_path: Path) -> None:
     assert route.frames > 359, "before that frame the game does not read the pad"
 
 
-@pytest.mark.xfail(strict=True, reason="the run folder is not made")
 def test_a_search_makes_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "outputs" / "retro" / "own"
     done = run("search", "quarterstep", config(tmp_path), "--until", "title", "--out", folder)
@@ -170,7 +169,6 @@ def test_a_search_that_is_cut_off_says_so(
     assert "The search of first was cut off. More frames in the configuration let it go on" in said
 
 
-@pytest.mark.xfail(strict=True, reason="an exhausted search is said to be cut off")
 def test_a_search_that_is_exhausted_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -251,7 +249,6 @@ def test_info_shows_splits_and_how_each_search_ended(found: Path) -> None:
     assert "level-1 is being searched." in done.stdout
 
 
-@pytest.mark.xfail(strict=True, reason="in a pipe the table is cut to 80 columns")
 def test_info_cuts_nothing_in_a_pipe(found: Path) -> None:
     environment = {name: value for name, value in PATH.items() if name != "COLUMNS"}
     done = subprocess.run(

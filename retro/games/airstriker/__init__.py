@@ -28,6 +28,10 @@ _ALL_ROWS = 1000  # more than any level has
 _OPTIONS = 4  # where the cursor of the main menu is at its third line
 
 
+_STEERING = ((), ("LEFT",), ("RIGHT",), ("B",))
+"""What does anything in play; B fires."""
+
+
 def _on_title(ram: Ram) -> bool:
     """On the title screen or in the menus, with music, not yet at Options."""
     return bool(ram.blink >= 1 and ram.level == 0 and ram.music == 1 and ram.cursor != _OPTIONS)
@@ -75,7 +79,7 @@ def _parts() -> list[State]:
         for letter, (first, behind) in zip("abcde", pairwise((*firsts, _ALL_ROWS)), strict=False):
             goal = f"survive level {level} from row {first} on"
             enter = _flies(level, first, behind)
-            states.append(State(f"level-{level}{letter}", goal, enter, _progress, _dead))
+            states.append(State(f"level-{level}{letter}", goal, enter, _progress, _dead, _STEERING))
     return states
 
 

@@ -115,25 +115,21 @@ def test_a_trap_is_exhausted() -> None:
     assert search.rounds < 10
 
 
-@pytest.mark.xfail(strict=True, reason="a start that costs more than one piece of work is never exhausted")
 def test_the_frontier_gets_through_a_start_that_costs_more_than_a_piece_of_work() -> None:
     search = finish(*segment(ManyHolds(), told=settings(modes={"frontier": 1}, item_frames=150)))
     assert any(node.expanded for node in search.archive.nodes.values())
 
 
-@pytest.mark.xfail(strict=True, reason="the tree has no action, plays nothing, and gets all the work")
 def test_a_package_may_have_one_length_of_a_hold() -> None:
     told = settings(modes={"walks": 80, "tree": 20}, frames=40_000, patience=40_000)
     finish(*segment(SingleHold(), told=told))
 
 
-@pytest.mark.xfail(strict=True, reason="a mode that plays nothing is always behind its share")
 def test_a_mode_that_plays_nothing_does_not_stop_the_others() -> None:
     modes = {"walks": 1, "scripted_game.modes:Idle": 1}
     assert finish(*segment(Rooms(), told=settings(modes=modes))).best == 10
 
 
-@pytest.mark.xfail(strict=True, reason="a tree that ends early is dealt out again and again")
 def test_a_round_is_worth_its_while() -> None:
     """A tree that finds death everywhere is soon done; the rounds must not dwindle to a few frames each."""
     modes = {"walks": 80, "tree": 20}

@@ -32,9 +32,6 @@ from retro.search.settings import Settings
 SMALL_GAMES = "scripted_game.small:"
 THOROUGH = settings(frames=30_000, patience=15_000, shave=40_000)
 QUICK = settings(frames=12_000, patience=4_000, shave=3_000, lookahead=1_500)
-REORDERED = pytest.mark.xfail(
-    strict=True, reason="a search that is taken up again has its cells in another order, and draws go by it"
-)
 
 
 def checked(route: Route) -> list[int]:
@@ -137,7 +134,6 @@ def test_interruptions_change_no_result_where_nothing_was_saved_in_between(
     assert read_route(tmp_path) == calm
 
 
-@REORDERED
 @pytest.mark.parametrize("seed", range(3))
 def test_interruptions_change_no_result(
     tmp_path: Path, calm: Route, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -299,9 +295,6 @@ def test_what_was_looked_at_ahead_is_gone_on_with(tmp_path: Path) -> None:
     assert frames > QUICK.lookahead
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a crossing straight into the last state counts as one that leads nowhere"
-)
 def test_a_crossing_that_ends_the_run_wins_over_one_that_does_not(tmp_path: Path) -> None:
     solved, route = find(tmp_path, SMALL_GAMES + "Shortcut", QUICK)
     assert solved
@@ -324,9 +317,6 @@ def test_a_segment_that_does_not_replay_is_searched_again_and_then_a_problem(
     assert [piece.entered for piece in read_route(tmp_path).pieces] == ["first"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a flicker within a hold is missed by the search, and seen by the replay that follows"
-)
 def test_a_flicker_does_not_spoil_a_run(tmp_path: Path) -> None:
     told = settings(patience=1_000, shave=0, modes={"scripted_game.modes:HoldsBoth": 1, "walks": 1})
     solved, route = find(tmp_path, SMALL_GAMES + "Flicker", told, replays=True)
@@ -452,9 +442,6 @@ def test_improve_keeps_the_route_where_what_follows_is_not_found(tmp_path: Path)
     assert read_route(tmp_path).pieces == route.pieces
 
 
-@pytest.mark.xfail(
-    strict=True, reason="what does not replay ends improve, though the route is as good as before"
-)
 def test_improve_passes_over_what_does_not_replay(tmp_path: Path) -> None:
     spec = SMALL_GAMES + "Leaky"
     route = route_of(
@@ -464,7 +451,6 @@ def test_improve_passes_over_what_does_not_replay(tmp_path: Path) -> None:
     assert read_route(tmp_path).pieces == route.pieces
 
 
-@pytest.mark.xfail(strict=True, reason="only crossings that are faster by themselves are looked at")
 def test_improve_takes_a_way_past_what_follows(tmp_path: Path) -> None:
     spec = SMALL_GAMES + "Shortcut"
     route = route_of(spec, START, ("first", "second", [RIGHT] * 10), ("second", "ending", [RIGHT] * 40))
@@ -487,7 +473,6 @@ def test_improve_counts_its_passes_so_that_each_has_seeds_of_its_own(tmp_path: P
     assert not first & set(seeds)
 
 
-@pytest.mark.xfail(strict=True, reason="a pass that gains nothing is not counted on disk")
 def test_improve_begun_again_draws_other_seeds(tmp_path: Path) -> None:
     spec = SMALL_GAMES + "Rooms"
     route = route_of(spec, START, ("first", "second", [RIGHT] * 10), ("second", "ending", [RIGHT] * 10))
@@ -496,10 +481,6 @@ def test_improve_begun_again_draws_other_seeds(tmp_path: Path) -> None:
 
 
 # ---- the file ----------------------------------------------------------------------------------------------
-
-
-NAMELESS = pytest.mark.xfail(strict=True, reason="the problem does not name the file")
-UNCHECKED = pytest.mark.xfail(strict=True, reason="types of the fields are not looked at")
 
 
 def test_a_route_comes_back_equal(tmp_path: Path, calm: Route) -> None:
@@ -514,7 +495,7 @@ def test_a_route_comes_back_equal(tmp_path: Path, calm: Route) -> None:
     "content",
     [
         *("", "{", "[]", "null", "{}", "\xff", "1", '{"settings": null}'),
-        pytest.param('{"settings": {}}', marks=NAMELESS),
+        '{"settings": {}}',
     ],
 )
 def test_a_malformed_route_is_a_problem_that_names_the_file(tmp_path: Path, content: str) -> None:
@@ -529,16 +510,16 @@ def test_a_malformed_route_is_a_problem_that_names_the_file(tmp_path: Path, cont
     ("change", "value"),
     [
         *(("pieces", [3]), ("frames", 3)),
-        pytest.param("settings.frames", -1, marks=NAMELESS),
-        pytest.param("piece.inputs", "3:", marks=NAMELESS),
-        pytest.param("piece.inputs", "3:JUMP", marks=NAMELESS),
-        pytest.param("piece.inputs", 3, marks=UNCHECKED),
-        pytest.param("piece.frames", "ten", marks=UNCHECKED),
-        pytest.param("piece.entered", "no such state", marks=UNCHECKED),
-        pytest.param("pieces", {}, marks=UNCHECKED),
-        pytest.param("generation", None, marks=UNCHECKED),
-        pytest.param("package", 3, marks=UNCHECKED),
-        pytest.param("seed", "one", marks=UNCHECKED),
+        pytest.param("settings.frames", -1),
+        pytest.param("piece.inputs", "3:"),
+        pytest.param("piece.inputs", "3:JUMP"),
+        pytest.param("piece.inputs", 3),
+        pytest.param("piece.frames", "ten"),
+        pytest.param("piece.entered", "no such state"),
+        pytest.param("pieces", {}),
+        pytest.param("generation", None),
+        pytest.param("package", 3),
+        pytest.param("seed", "one"),
     ],
 )
 def test_a_route_with_a_malformed_field_is_a_problem_that_names_the_file(

@@ -98,7 +98,6 @@ def test_a_search_shaves_a_crossing_that_it_is_given() -> None:
     assert not search.shave(worker)
 
 
-@pytest.mark.xfail(strict=True, reason="the first play of the crossing uses the budget up")
 def test_a_crossing_longer_than_a_piece_of_work_is_shaved_too() -> None:
     search, worker = segment(Rooms())
     slow: Runs = ((0, 200), (RIGHT, 10))
