@@ -5,11 +5,12 @@
 All is measured in the longest segment of the fastest known movie.
 
 The first table compares a worker with stable-retro's core. A turn is one piece of work, of a mode or of
-shaving, done by a worker, and the same frames, from the same situations with the same buttons, run by
-the core alone: its time is that of setting buttons and running frames, and nothing is loaded, saved or looked
-at in it. Modes take turns, the two contestants go first in turn, and what is told are medians of CPU seconds
-and of the turns' ratios, so other programs on the machine hardly matter. A state is a situation that the
-search looks at: what a decision leads to.
+shaving, done by a worker, and the same frames, from the same situations with the same buttons, run by the
+core alone: its time is that of setting buttons and running frames, and nothing is loaded, saved or looked at
+in it. Frames that the worker ran again, to find the one in which a state ended, count once for it. Modes
+take turns, the two contestants go first in turn, and what is told are medians of CPU seconds and of the
+turns' ratios, so other programs on the machine hardly matter. A state is a situation that the search looks
+at: what a decision leads to.
 
 The second table has rounds of a whole search with one worker and with two, which take turns. Frames and
 states are those of a second on the clock, medians of rounds, so this one wants a quiet machine. The share of
@@ -84,6 +85,9 @@ class Turn(NamedTuple):
     """A piece of work, and its frames on the bare core."""
 
     frames: int
+    """As the search counts them: those run again, to find the one in which a state ended, count once."""
+    run: int
+    """All that the emulator ran."""
     states: int
     loads: int
     saves: int
@@ -136,11 +140,12 @@ def take_turn(worker: Worker, item: Item, worker_first: bool) -> Turn:
     else:
         core = time_core(worker, trace)
         spent = time_worker(worker, item)
-    return Turn(frames, trace.states, trace.loads, trace.saves, spent, core)
+    run = sum(frames for _, _, frames in trace.steps)
+    return Turn(frames, run, trace.states, trace.loads, trace.saves, spent, core)
 
 
 def record(worker: Worker, item: Item) -> tuple[Trace, int]:
-    """Do a piece of work, and note what the emulator runs; with the frames."""
+    """Do a piece of work, and note what the emulator runs; with the frames that count."""
     world, trace = worker.world, Trace([])
     emulator, waiting = world.emulator, [None]
     load, save, step, act = emulator.load, emulator.save, emulator.step, world.act
@@ -171,8 +176,8 @@ def record(worker: Worker, item: Item) -> tuple[Trace, int]:
             (world, "act", noted_act),
         ):
             stack.enter_context(patch.object(owner, name, noted))
-        worker.do([item])
-    return trace, sum(frames for _, _, frames in trace.steps)
+        (done,) = worker.do([item])
+    return trace, done.result.frames
 
 
 def time_worker(worker: Worker, item: Item) -> float:
@@ -214,7 +219,7 @@ def worker_table(spec: str, turns: dict[str, list[Turn]]) -> Table:
         table.add_row(
             "shaving" if mode == SHAVE else mode,
             f"{median(turn.frames / turn.worker for turn in taken):,.0f}",
-            f"{median(turn.frames / turn.core for turn in taken):,.0f}",
+            f"{median(turn.run / turn.core for turn in taken):,.0f}",
             f"{share_of(taken):.1%}",
             f"{median(turn.states / turn.worker for turn in taken):,.0f}",
             f"{sum(turn.loads for turn in taken) / frames * 1000:.0f}",
@@ -228,8 +233,8 @@ def worker_table(spec: str, turns: dict[str, list[Turn]]) -> Table:
 
 
 def share_of(turns: list[Turn]) -> float:
-    """The core's seconds by the worker's."""
-    return median(turn.core / turn.worker for turn in turns)
+    """The worker's frames a second by the core's."""
+    return median((turn.frames / turn.worker) / (turn.run / turn.core) for turn in turns)
 
 
 def states_a_frame(turns: dict[str, list[Turn]]) -> float:
