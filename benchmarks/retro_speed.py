@@ -108,15 +108,15 @@ class Trace:
     loads: int = 0
 
 
-def measure_worker(spec: str, inputs: list[int], turns: int) -> dict[str, list[Turn]]:
-    """Mode -> its turns."""
+def measure_worker(spec: str, inputs: list[int], turns: int, begun: int = BEGUN) -> dict[str, list[Turn]]:
+    """Mode -> its turns, after so many rounds."""
     settings = search_settings()
     generator = random.Random(1)
     with open_pool(spec, 0) as pool:
         assert isinstance(pool, Worker)
         search = SegmentSearch(begin(pool, inputs), settings, "benchmark")
         search.open(pool)
-        for _ in range(BEGUN):
+        for _ in range(begun):
             search.round(pool)
         modes = [name for name, share in settings.modes.items() if share] + [SHAVE] * bool(search.solutions)
         measured: dict[str, list[Turn]] = {mode: [] for mode in modes}
