@@ -6,7 +6,7 @@ leg. A node whose cell was reached faster by another, or was dropped, stays only
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from retro.packages import Cell
 
@@ -34,7 +34,8 @@ class Node:
     visits: int = 0
     expanded: bool = False
     """Whether the frontier search has tried every action from here."""
-    children: int = 0
+    children: dict[int, None] = field(default_factory=dict)
+    """Indices of those whose parent it is, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class Archive:
         self.cells: dict[Cell, Node] = {}
         self.next_index = 0
         self.dropped = 0
+        self.beaten: dict[int, list[int]] = {}
+        """Node -> those that were the way into its cell before: their children are still to be tried from it."""
 
     def begin(self, cell: Cell, state: bytes, reward: float) -> None:
         """Put in the start of the segment, which is never dropped."""
@@ -81,8 +84,35 @@ class Archive:
             del self.cells[found.cell]  # so that cells stand in the order of nodes, also after `restore`
         self._add(node)
         if before is not None:
+            beaten = [*self.beaten.pop(before.index, ()), before.index]
             self._release(before)
+            if kept := [index for index in beaten if index in self.nodes]:
+                self.beaten[node.index] = kept
         return True
+
+    def keep_exit(self, start: int, runs: Runs, frames: int) -> None:
+        """Keep a way out of the segment, to be tried from a faster way into the cell that it began in."""
+        if start in self.nodes:
+            index, self.next_index = self.next_index, self.next_index + 1
+            self.nodes[index] = Node(index, start, runs, frames, None, b"", 0.0, 0)
+            self.nodes[start].children[index] = None
+
+    def take_legs(self, bound: int, budget: int) -> dict[int, list[Runs]]:
+        """Of nodes that were reached faster than before, what led on from the slower: about `budget` frames."""
+        legs: dict[int, list[Runs]] = {}
+        for index in sorted(self.beaten, key=lambda index: self.nodes[index].frames):
+            node = self.nodes[index]
+            for old in self.beaten.pop(index):
+                for child in self.nodes[old].children if old in self.nodes and node.cell is not None else ():
+                    leg = self.nodes[child]
+                    length = sum(frames for _, frames in leg.runs)
+                    open_end = leg.cell is not None or not leg.children
+                    if open_end and node.frames + length < min(leg.frames, bound):
+                        legs.setdefault(index, []).append(leg.runs)
+                        budget -= length
+            if budget <= 0:
+                break
+        return legs
 
     def shrink(self, bound: int | None = None) -> list[Cell]:
         """Drop cells down to the limit, those of least weight first; returns the dropped."""
@@ -129,16 +159,16 @@ class Archive:
         """Cells from which the frontier search has not tried every action."""
         return (node for node in self.cells.values() if not node.expanded)
 
-    def restore(self, nodes: Sequence[Node], next_index: int, dropped: int) -> None:
+    def restore(
+        self, nodes: Sequence[Node], next_index: int, dropped: int, beaten: dict[int, list[int]]
+    ) -> None:
         """Become what `nodes` was saved from."""
         self.nodes = {node.index: node for node in nodes}
         self.cells = {node.cell: node for node in nodes if node.cell is not None}
         for node in nodes:
-            node.children = 0
-        for node in nodes:
             if node.parent >= 0:
-                self.nodes[node.parent].children += 1
-        self.next_index, self.dropped = next_index, dropped
+                self.nodes[node.parent].children[node.index] = None
+        self.next_index, self.dropped, self.beaten = next_index, dropped, beaten
 
     def known(self) -> dict[Cell, int]:
         """Cell -> frames of the fastest way into it."""
@@ -154,7 +184,7 @@ class Archive:
         self.nodes[node.index] = self.cells[node.cell] = node
         self.next_index = node.index + 1
         if node.parent >= 0:
-            self.nodes[node.parent].children += 1
+            self.nodes[node.parent].children[node.index] = None
 
     def _drop(self, node: Node) -> None:
         assert node.cell is not None
@@ -166,5 +196,6 @@ class Archive:
         node.cell, node.state = None, b""
         while node.parent >= 0 and node.cell is None and not node.children:
             del self.nodes[node.index]
-            node = self.nodes[node.parent]
-            node.children -= 1
+            self.beaten.pop(node.index, None)
+            child, node = node.index, self.nodes[node.parent]
+            del node.children[child]

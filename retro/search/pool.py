@@ -55,13 +55,14 @@ class News:
     gone: list[Cell]
     seen: set[tuple[int, int]]
     bound: int
+    transit: int
 
     def tell(self, knowledge: Knowledge) -> None:
         for cell in self.gone:
             knowledge.frames.pop(cell, None)
         knowledge.frames.update(self.cells)
         knowledge.seen |= self.seen
-        knowledge.bound = self.bound
+        knowledge.bound, knowledge.transit = self.bound, self.transit
 
 
 class Pool(Protocol):

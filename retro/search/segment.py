@@ -6,7 +6,7 @@ workers, and also when the search is interrupted and taken up again.
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from retro.search.archive import Archive, Runs
@@ -16,7 +16,7 @@ from retro.search.settings import Settings
 from retro.search.world import NEVER, Beginning, Knowledge, Start
 
 SLACK = 4  # a crossing up to so many frames slower than the fastest may be better for the next segment
-SHAVE, HINTS = "retro.search.shave:Shave", "retro.search.hints:Hints"
+HINTS, REWIRE, SHAVE = (f"retro.search.{name}" for name in ("hints:Hints", "rewire:Rewire", "shave:Shave"))
 
 Ending = Literal["searching", "solved", "exhausted", "cut off"]
 
@@ -52,6 +52,8 @@ class SegmentSearch:
         self.improved_at = 0
         """`frames` when the fastest crossing was found."""
         self.deaths = 0
+        self.transit = 0
+        """Frames of the shortest transit of a crossing."""
         self.mode_frames = dict.fromkeys(settings.modes, 0)
         self.first: int | None = None
         """Frames of the fastest crossing before shaving."""
@@ -81,6 +83,7 @@ class SegmentSearch:
             self.archive.known(),
             set(self.seen),
             self.limit,
+            self.transit,
         )
         pool.open(knowledge)
 
@@ -98,7 +101,9 @@ class SegmentSearch:
             self.ending = "solved"
         elif self.frames >= self.settings.frames:
             self.ending = "cut off"
-        elif not found and not any(node.frames < self.limit for node in self.archive.unexpanded()):
+        elif not found and not any(
+            node.frames < self.limit - self.transit for node in self.archive.unexpanded()
+        ):
             self.ending = "solved" if self.solutions else "exhausted"
 
     def shave(self, pool: Pool) -> bool:
@@ -129,10 +134,10 @@ class SegmentSearch:
         return [(place, close[place % len(close)]) for place in range(count)]
 
     def _plan(self) -> list[Item]:
-        weights = self.archive.weights(self.limit)
+        weights = self.archive.weights(self.limit - self.transit)
         total = sum(self.settings.modes.values())
         planned = dict(self.mode_frames)
-        items = []
+        items = self._rewiring()
         for place in range(self.settings.items):
             generator = random.Random(self._seed(place))
             spent = sum(planned.values()) + self.settings.item_frames
@@ -148,6 +153,20 @@ class SegmentSearch:
                     starts = [self._start(node) for node in nodes]
                     items.append(Item(name, starts, self._seed(place) + ":play", self.settings.item_frames))
                     break
+        return items
+
+    def _rewiring(self) -> list[Item]:
+        """Work on the cells that the round before reached faster, if there are any."""
+        budget = self.settings.item_frames
+        legs = self.archive.take_legs(self.limit - self.transit, budget * self.settings.items)
+        items: list[Item] = []
+        length = budget
+        for index, runs in legs.items():
+            if length >= budget:
+                items.append(Item(REWIRE, [], "", budget))
+                length = 0
+            items[-1].starts.append(replace(self._start(index), legs=tuple(runs)))
+            length += sum(frames for leg in runs for _, frames in leg)
         return items
 
     def _merge(self, pool: Pool, items: list[Item], done: list[Done]) -> int:
@@ -167,7 +186,9 @@ class SegmentSearch:
                     node.visits += 1
             for crossing in result.crossings:
                 runs = (*paths[crossing.start], *crossing.runs)
-                self._solve(Solution(crossing.frames, runs, crossing.into))
+                self.transit = min(self.transit, crossing.transit) if self.solutions else crossing.transit
+                if self._solve(Solution(crossing.frames, runs, crossing.into)):
+                    self.archive.keep_exit(crossing.start, crossing.runs, crossing.frames)
             for found in result.found:
                 if self.archive.offer(found):
                     cells[found.cell] = found.frames
@@ -177,16 +198,16 @@ class SegmentSearch:
             seen |= result.seen
         seen -= self.seen
         self.seen |= seen
-        gone = self.archive.shrink(self.limit)
+        gone = self.archive.shrink(self.limit - self.transit)
         for cell in gone:
             cells.pop(cell, None)
         self.rounds += 1
         self.whole = True
-        pool.tell(News(cells, gone, seen, self.limit))
+        pool.tell(News(cells, gone, seen, self.limit, self.transit))
         return len(cells)
 
-    def _solve(self, solution: Solution) -> None:
-        """Take in a crossing, if it is among the fastest distinct ones."""
+    def _solve(self, solution: Solution) -> bool:
+        """Take in a crossing, if it is among the fastest distinct ones; whether it is."""
         if self.best is None or solution.frames < self.best:
             self.improved_at = self.frames
         distinct = {known.into.ram_hash: known for known in self.solutions}
@@ -195,6 +216,7 @@ class SegmentSearch:
             distinct[solution.into.ram_hash] = solution
         ranked = sorted(distinct.values(), key=lambda s: (s.frames, s.into.ram_hash))
         self.solutions = ranked[: self.settings.crossings]
+        return solution in self.solutions
 
     def _start(self, index: int) -> Start:
         node = self.archive.nodes[index]

@@ -1,17 +1,36 @@
 """FIXED: shave a crossing: change its inputs at random, and keep what crosses in as few frames or fewer.
 
-What is as fast is kept too, so that the inputs drift to where a frame can be saved.
+A trial either changes the inputs somewhere, or leaves the way for a walk that may come back to it sooner;
+then the rest of the inputs is played from there. What is as fast is kept too, so that the inputs drift to
+where a frame can be saved.
 """
 
 import random
 from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from retro.search.archive import Archive
+from retro.packages import Cell
+from retro.search.archive import Archive, Runs
 from retro.search.modes import Starts
 from retro.search.world import Fate, Mark, World
 
 LENGTHS = (1, 1, 1, 2, 2, 3, 4, 6, 8, 12)  # frames that a change touches
 STRIDE = 6  # frames between the places where a trial can begin
+DETOUR = 5  # decisions of a walk that leaves the way, at most
+DETOURS = 0.4  # of the trials
+
+
+@dataclass(slots=True)
+class Way:
+    """Inputs that cross, and what can be said of them."""
+
+    inputs: list[int]
+    """Button masks, one a frame, up to where the state is left."""
+    marks: list[Mark]
+    """Places on it, in order."""
+    cells: dict[Cell, int]
+    """Cell -> frames after which it is on it."""
 
 
 class Shave:
@@ -21,25 +40,45 @@ class Shave:
     def explore(self, world: World, starts: Starts, generator: random.Random) -> list[int]:
         (start,) = starts
         world.go(start)
-        inputs = [mask for mask, frames in world.inputs for _ in range(frames)]
-        marks = [world.mark()]
-        if not play(world, marks, inputs):
-            return []
-        best, inputs = world.frames, inputs[: world.left]
-        while world.spent < world.budget:
-            trial, first = mutate(inputs, world.masks, generator)
-            kept = marks[: max(1, bisect_right(marks, first, key=lambda mark: mark.frames))]
-            if play(world, kept, trial) and world.frames <= best:
-                best, marks, inputs = world.frames, kept, trial[: world.left]
+        way = play(world, [world.mark()], frame_by_frame(world.inputs), {})
+        while way is not None and world.spent < world.budget:
+            world.bound = world.crossings[-1].frames + 1
+            trial = detour if generator.random() < DETOURS else change
+            way = trial(world, way, generator) or way
         return []
 
 
-def play(world: World, marks: list[Mark], inputs: list[int]) -> bool:
-    """Play on from the last mark, which marks gets more of; whether that crosses.
+def change(world: World, way: Way, generator: random.Random) -> Way | None:
+    """Play changed inputs."""
+    inputs, first = mutate(way.inputs, world.masks, generator)
+    kept = bisect_right(way.marks, first, key=lambda mark: mark.frames)
+    return play(world, way.marks[: max(1, kept)], inputs, way.cells)
+
+
+def detour(world: World, way: Way, generator: random.Random) -> Way | None:
+    """Walk off the way, and on along it where that comes back to it sooner."""
+    place = generator.randrange(len(way.marks))
+    world.back(way.marks[place])
+    for _ in range(DETOUR):
+        fate = world.act(generator.choice(world.masks), generator.choice(world.package.holds))
+        if fate is Fate.CROSSED:
+            return play(world, way.marks[:1], frame_by_frame(tuple(world.runs)), {})
+        if fate is not Fate.ALIVE:
+            return None
+        there = way.cells.get(world.cell)
+        if there is not None and there > world.frames:
+            inputs = frame_by_frame(tuple(world.runs)) + way.inputs[there:]
+            return play(world, [*way.marks[: place + 1], world.mark()], inputs, way.cells)
+    return None
+
+
+def play(world: World, marks: list[Mark], inputs: list[int], cells: Mapping[Cell, int]) -> Way | None:
+    """Play on from the last mark; the way, if that crosses. `cells` are those of the way so far, and more.
 
     Where the inputs end too early, the last of them is held on.
     """
     world.back(marks[-1])
+    cells = {cell: frames for cell, frames in cells.items() if frames <= marks[-1].frames}
     fate = Fate.ALIVE
     while fate is Fate.ALIVE:
         at = world.frames
@@ -48,9 +87,19 @@ def play(world: World, marks: list[Mark], inputs: list[int]) -> bool:
         while hold < STRIDE and (inputs[at + hold] if at + hold < len(inputs) else inputs[-1]) == mask:
             hold += 1
         fate = world.act(mask, hold)
-        if fate is Fate.ALIVE and world.frames - marks[-1].frames >= STRIDE:
-            marks.append(world.mark())
-    return fate is Fate.CROSSED
+        if fate is Fate.ALIVE:
+            cells[world.cell] = world.frames
+            if world.frames - marks[-1].frames >= STRIDE:
+                marks.append(world.mark())
+    if fate is not Fate.CROSSED:
+        return None
+    whole = frame_by_frame(tuple(world.runs))[: world.left]
+    return Way(whole, marks, cells)
+
+
+def frame_by_frame(runs: Runs) -> list[int]:
+    """Runs as one mask a frame."""
+    return [mask for mask, frames in runs for _ in range(frames)]
 
 
 def mutate(inputs: list[int], masks: list[int], generator: random.Random) -> tuple[list[int], int]:

@@ -23,7 +23,18 @@ from retro.search.world import Beginning
 
 _VERSION = 1
 _MAGIC = b"retro segment\n"
-_COUNTS = ("seed", "first", "rounds", "frames", "improved_at", "deaths", "mode_frames", "shaved", "ending")
+_COUNTS = (
+    "seed",
+    "first",
+    "rounds",
+    "frames",
+    "improved_at",
+    "deaths",
+    "transit",
+    "mode_frames",
+    "shaved",
+    "ending",
+)
 _REMEDY = "remove the file: only this segment's search begins anew"
 
 
@@ -59,6 +70,7 @@ def save_search(path: Path, search: SegmentSearch) -> None:
         "solutions": [{"frames": s.frames, "into": _beginning_meta(s.into)} for s in solutions],
         "next_index": archive.next_index,
         "dropped": archive.dropped,
+        "beaten": list(archive.beaten.items()),
     }
     arrays["meta"] = np.frombuffer(canonical_json(meta).encode(), np.uint8)
     buffer = io.BytesIO()
@@ -117,7 +129,7 @@ def _rebuild(
     ]
     counts = meta["counts"]
     search = SegmentSearch(beginning, settings, counts["seed"])
-    search.archive.restore(nodes, meta["next_index"], meta["dropped"])
+    search.archive.restore(nodes, meta["next_index"], meta["dropped"], dict(meta["beaten"]))
     for name in _COUNTS:
         setattr(search, name, counts[name])
     search.mode_frames = {name: counts["mode_frames"].get(name, 0) for name in settings.modes}

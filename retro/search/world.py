@@ -40,6 +40,8 @@ class Start:
     state: bytes
     """Packed by zlib."""
     reward: float
+    legs: tuple[Runs, ...] = ()
+    """Inputs that led on from a slower way into its cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Crossing:
     start: int
     runs: Runs
     frames: int
+    transit: int
+    """Frames of it at the end in which no state held."""
     into: Beginning
 
 
@@ -103,6 +107,8 @@ class Knowledge:
     """(variable, value) pairs."""
     bound: int = NEVER
     """A crossing must take fewer frames to be of use."""
+    transit: int = 0
+    """The shortest transit of a crossing so far: what cannot be in time with it is given up."""
 
 
 class World:
@@ -168,8 +174,8 @@ class World:
     def act(self, mask: int, hold: int) -> Fate:
         """Hold buttons for some frames; what follows in transit is waited out without buttons.
 
-        Afterwards `frames`, `reward` and `new` tell of the situation; `new` says whether its cell is new, or
-        was reached faster than before.
+        Afterwards `frames`, `cell`, `reward` and `new` tell of the situation; `new` says whether its cell is
+        new, or was reached faster than before.
         """
         emulator, enter, dead = self.emulator, self.state.enter, self.state.dead
         held = 0
@@ -219,10 +225,10 @@ class World:
         if self.state.dead(ram):
             return self._die()
         frames = self.frames
-        if frames >= self.bound:
+        if frames + self.knowledge.transit >= self.bound:
             return Fate.LATE
         cell = (self.knowledge.segment, *self.package.cell(ram))
-        self.reward = self.state.reward(ram)
+        self.cell, self.reward = cell, self.state.reward(ram)
         found = self._found.get(cell)
         best = found[2] if found is not None else self.knowledge.frames.get(cell)
         self.new = best is None or frames < best
@@ -247,6 +253,8 @@ class World:
         emulator, segment = self.emulator, self.knowledge.segment
         self.left = self.frames
         waited = 0
+        if self.left + self.knowledge.transit >= self.bound:
+            return Fate.LATE
         while (entered := self.package.state_of(ram)) < 0:
             if self.state.dead(ram) or waited >= self.package.transit_limit:
                 return self._die()
@@ -277,6 +285,7 @@ class World:
             ram = emulator.values()
             if self.package.state_of(ram) != entered or state.dead(ram):
                 return self._die()
-        self.crossings.append(Crossing(self.start, tuple(self.runs), self.frames, into))
+        transit = self.frames - self.left
+        self.crossings.append(Crossing(self.start, tuple(self.runs), self.frames, transit, into))
         self.bound = self.frames + self.knowledge.slack
         return Fate.CROSSED
