@@ -49,19 +49,19 @@ class Recipe:
     """Those of the searches follow from it."""
     lanes: int = 2
     """Searches at a time."""
-    frames: int = 100_000
+    frames: int = 400_000
     """Frames that the search of a segment may emulate before it is cut off."""
-    patience: int = 15_000
+    patience: int = 12_000
     """Frames without a faster crossing after which a solved segment is left."""
-    walks: float = 0.6
+    walks: float = 0.8
     """The share of Go-Explore's walks."""
-    frontier: float = 0.2
+    frontier: float = 0.1
     """The share of the breadth-first search."""
-    tree: float = 0.2
+    tree: float = 0.1
     """The share of Monte Carlo tree search."""
-    items: int = 8
+    items: int = 2
     """Pieces of work in a round."""
-    item_frames: int = 1_500
+    item_frames: int = 400
     """Frames of a piece of work."""
     cells: int = 20_000
     """Cells that an archive holds at most."""
@@ -108,13 +108,13 @@ class Note(NamedTuple):
     """How far a search has come."""
 
     search: int
+    solved: int
+    """Segments that it has left behind."""
     segment: int
     frames: int
     """Emulated since its beginning."""
     cells: int
     """Of the present segment."""
-    route: int
-    """Frames of the movie so far."""
 
 
 Notes = SimpleQueue[Note]
@@ -137,33 +137,29 @@ def ready() -> bool:
 
 def find(wanted: Found, settings: Settings) -> Found:
     """One search of one game, from power-on."""
-    package = load_package(benchmark(wanted.game).package)
+    spec = benchmark(wanted.game).package
+    package = load_package(spec)
     worker = Worker(package)
-    emulated, last_search, told = 0, None, 0.0
+    route = Route(spec, wanted.game, "", wanted.seed, settings)
+    emulated, told = {"": 0}, 0.0
 
     def watch(doing: str, search: SegmentSearch) -> None:
-        nonlocal emulated, last_search, told
-        before = 0 if search is not last_search else last_frames[0]
-        emulated += search.frames - before
-        last_search, last_frames[0] = search, search.frames
-        if time.monotonic() - told > 0.5:
+        nonlocal told
+        segment = search.beginning.segment
+        emulated[f"{segment} {search.beginning.ram_hash}"] = search.frames
+        if time.monotonic() - told > 1.0:
             told = time.monotonic()
             cells = len(search.archive.cells)
-            _notes.put(Note(wanted.search, search.beginning.segment, emulated, cells, route.frames))
+            _notes.put(Note(wanted.search, len(route.pieces), segment, sum(emulated.values()), cells))
 
-    last_frames = [0]
-    with tempfile.TemporaryDirectory() as folder:
-        route = Route(benchmark(wanted.game).package, wanted.game, "", wanted.seed, settings)
-        searcher = RouteSearch(
-            Path(folder), route, worker, watch, replays=False
-        )  # the evaluation replays all
-        solved = searcher.run()
+    with (
+        tempfile.TemporaryDirectory() as folder
+    ):  # the evaluation replays everything, so nothing is replayed here
+        solved = RouteSearch(Path(folder), route, worker, watch, replays=False).run()
     worker.world.emulator.close()
-    if not solved:
-        return wanted
-    return wanted._replace(
-        inputs=format_inputs(route.inputs(package.console_buttons), package.console_buttons)
-    )
+    _notes.put(Note(wanted.search, len(route.pieces), len(package.states) - 1, sum(emulated.values()), 0))
+    buttons = package.console_buttons
+    return wanted._replace(inputs=format_inputs(route.inputs(buttons), buttons) if solved else None)
 
 
 # ---- the run -----------------------------------------------------------------------------------------------
@@ -198,13 +194,15 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
 def follow(run: Run | SilentRun, searches: "list[Future[Found]]", notes: Notes) -> None:
     """Log how the searches go, until all are done."""
     step, pending = 0, set(searches)
+    solved = dict.fromkeys(range(len(searches)), 0)
     with run.progress(len(searches), "search") as bar:
         while pending:
             done, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
             while not notes.empty():
                 step += 1
                 note = notes.get()
-                run.log_step(step, **note._asdict())
+                solved[note.search] = note.solved
+                run.log_step(step, segments_solved=sum(solved.values()), **note._asdict())
                 bar.set_postfix(search=note.search, segment=note.segment, cells=note.cells, refresh=False)
             bar.update(len(done))
 

@@ -4,11 +4,12 @@ Nodes form a tree: a node knows its parent and the inputs from there, so a path 
 leg. A node whose cell was reached faster by another, or was dropped, stays only while others descend from it.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from retro.packages import Cell
+
+HALF_LIFE = 40  # frames by which a cell is late that halve its weight
 
 Runs = tuple[tuple[int, int], ...]
 """Inputs as (button mask, frames) pairs."""
@@ -132,19 +133,29 @@ class Archive:
     def weights(self, bound: int | None = None) -> dict[int, float]:
         """Node -> how promising its cell is: rarely visited, well rewarded, or with new RAM values.
 
-        A cell that cannot cross within `bound` frames any more weighs nothing.
+        With a `bound` there is a crossing to beat: a cell that took so many frames weighs nothing, and the
+        others less, the later they are than the first cell of as much reward.
         """
-        rewards = [node.reward for node in self.cells.values()]
+        nodes = list(self.cells.values())
+        rewards = [node.reward for node in nodes]
         low, high = min(rewards), max(rewards)
         scale = 1 / (high - low) if high > low else 0.0
+        late = self._lateness(nodes) if bound is not None else {}
         weights = {}
-        for node in self.cells.values():
-            if bound is not None and node.frames >= bound:
-                weights[node.index] = 0.0
-                continue
+        for node in nodes:
             merit = 1.0 + min(node.novelty, 4) + 40.0 * ((node.reward - low) * scale) ** 6
-            weights[node.index] = merit / math.sqrt(1 + node.visits)
+            if bound is not None:
+                merit *= 0.02 + 0.5 ** (late[node.index] / HALF_LIFE) if node.frames < bound else 0.0
+            weights[node.index] = merit / (1 + node.visits)
         return weights
+
+    def _lateness(self, nodes: list[Node]) -> dict[int, int]:
+        """Node -> frames by which it is later than the first cell of at least its reward."""
+        late, first = {}, nodes[0].frames
+        for number, node in enumerate(sorted(nodes, key=lambda node: (-node.reward, node.frames))):
+            first = min(first, node.frames) if number else node.frames
+            late[node.index] = node.frames - first
+        return late
 
     def path(self, index: int) -> list[tuple[int, int]]:
         """The inputs from the segment's start to a node."""

@@ -74,6 +74,11 @@ class SegmentSearch:
         """Crossings that take so many frames or more are of no use."""
         return NEVER if self.best is None else self.best + SLACK
 
+    @property
+    def last_frame(self) -> int | None:
+        """A cell that takes so many frames is of no use; None before the first crossing."""
+        return None if self.best is None else self.limit - self.transit
+
     def open(self, pool: Pool) -> None:
         """Turn the pool to this segment."""
         knowledge = Knowledge(
@@ -134,7 +139,7 @@ class SegmentSearch:
         return [(place, close[place % len(close)]) for place in range(count)]
 
     def _plan(self) -> list[Item]:
-        weights = self.archive.weights(self.limit - self.transit)
+        weights = self.archive.weights(self.last_frame)
         total = sum(self.settings.modes.values())
         planned = dict(self.mode_frames)
         items = self._rewiring()
@@ -198,7 +203,7 @@ class SegmentSearch:
             seen |= result.seen
         seen -= self.seen
         self.seen |= seen
-        gone = self.archive.shrink(self.limit - self.transit)
+        gone = self.archive.shrink(self.last_frame)
         for cell in gone:
             cells.pop(cell, None)
         self.rounds += 1
