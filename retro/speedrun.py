@@ -51,7 +51,7 @@ class Recipe:
     """Searches at a time."""
     frames: int = 400_000
     """Frames that the search of a segment may emulate before it is cut off."""
-    patience: int = 12_000
+    patience: int = 8_000
     """Frames without a faster crossing after which a solved segment is left."""
     walks: float = 0.8
     """The share of Go-Explore's walks."""
@@ -69,8 +69,8 @@ class Recipe:
     """Distinct crossings that compete by how fast the next segment is from them."""
     lookahead: int = 0
     """Frames that the next segment's search gets for each of them."""
-    shave: int = 15_000
-    """Frames for shortening a crossing's inputs by trial."""
+    shave: int = 1_000
+    """Frames of shaving when the search has ended; 0 = no shaving at all, during the search neither."""
     settle: int = 2
     """Frames for which a new state must hold before a crossing counts."""
 

@@ -63,7 +63,7 @@ class Archive:
         self.next_index = 0
         self.dropped = 0
         self.beaten: dict[int, list[int]] = {}
-        """Node -> those that were the way into its cell before: their children are still to be tried from it."""
+        """Node -> those that were the way into its cell before, whose children are to be tried from it."""
 
     def begin(self, cell: Cell, state: bytes, reward: float) -> None:
         """Put in the start of the segment, which is never dropped."""

@@ -15,6 +15,7 @@ from retro.search.pool import Done, Item, News, Pool
 from retro.search.settings import Settings
 from retro.search.world import NEVER, Beginning, Knowledge, Start
 
+SHAVINGS = 6  # times the frames of a crossing that a piece of work on it takes
 SLACK = 4  # a crossing up to so many frames slower than the fastest may be better for the next segment
 HINTS, REWIRE, SHAVE = (f"retro.search.{name}" for name in ("hints:Hints", "rewire:Rewire", "shave:Shave"))
 
@@ -118,31 +119,29 @@ class SegmentSearch:
         if self.first is None:
             self.first = self.best
         before = self.frames
-        items = [
-            Item(
-                SHAVE,
-                [self._start(0)],
-                self._seed(place),
-                max(self.settings.item_frames, 4 * solution.frames),
-                solution.runs,
-            )
-            for place, solution in self._shared(self.settings.items)
-        ]
+        items = self._shaving(self.settings.items)
         self._merge(pool, items, pool.do(items))
         self.shaved += self.frames - before
         return True
 
-    def _shared(self, count: int) -> list[tuple[int, Solution]]:
-        """The fastest crossings in turn, the first of them most often."""
+    def _shaving(self, count: int) -> list[Item]:
+        """Pieces of work on the fastest crossings in turn, the first of them most often."""
         best = self.solutions[0].frames
         close = [solution for solution in self.solutions if solution.frames <= best + 1]
-        return [(place, close[place % len(close)]) for place in range(count)]
+        items = []
+        for place in range(count):
+            solution = close[(self.rounds + place) % len(close)]
+            budget = max(self.settings.item_frames, SHAVINGS * solution.frames)
+            items.append(Item(SHAVE, [self._start(0)], self._seed(place) + ":shave", budget, solution.runs))
+        return items
 
     def _plan(self) -> list[Item]:
         weights = self.archive.weights(self.last_frame)
         total = sum(self.settings.modes.values())
         planned = dict(self.mode_frames)
         items = self._rewiring()
+        if self.solutions and self.settings.shave:
+            items += self._shaving(1)
         for place in range(self.settings.items):
             generator = random.Random(self._seed(place))
             spent = sum(planned.values()) + self.settings.item_frames

@@ -40,7 +40,7 @@ class Settings:
     lookahead: int
     """Frames that the next segment's search gets for each of them."""
     shave: int
-    """Frames for shortening a crossing's inputs by trial."""
+    """Frames of shaving when the search has ended; 0 = no shaving at all, during the search neither."""
     settle: int
     """Frames for which a new state must hold before a crossing counts."""
 
