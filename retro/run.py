@@ -19,10 +19,11 @@ from rich.table import Table
 from tqdm import tqdm
 
 from harness.errors import Problem, run_command
-from harness.files import sha256_file, unwritable
+from harness.files import read_bytes, sha256_file, unwritable
 from harness.progress import progress_bar
 from retro.config import Config, read_config
 from retro.emulator import CONSOLES, console_of
+from retro.inputs import parse_inputs
 from retro.packages import GamePackage, load_package
 from retro.search.pool import open_pool
 from retro.search.route import Route, RouteSearch, read_route
@@ -58,9 +59,11 @@ def main() -> int:
     command.set_defaults(run=lambda o: info(o.folder))
 
     command = commands.add_parser("play", help="write the movie as .bk2 and as MP4")
-    command.add_argument("source", type=Path, help="a run folder, or a .bk2")
+    command.add_argument("source", type=Path, help="a run folder, a .bk2, or a .txt of inputs")
     command.add_argument("--scale", type=int, choices=(1, 2, 3), default=2, help="of the video (default: 2)")
-    command.add_argument("--package", help="of a .bk2 whose game no package of retro/games knows")
+    command.add_argument(
+        "--package", help="of a .txt, or of a .bk2 whose game no package of retro/games knows"
+    )
     command.set_defaults(run=lambda o: play(o.source, o.scale, o.package))
 
     command = commands.add_parser("verify", help="replay a movie from power-on in a fresh process")
@@ -155,10 +158,16 @@ def play(source: Path, scale: int, spec: str | None) -> int:
     from retro.replay import make_movie, replay_fresh, verify
     from retro.video import write_video
 
-    if source.is_dir():
-        route = read_route(source)
-        spec, package = route.package, load_package(route.package)
-        inputs, movie = route.inputs(package.console_buttons), source / MOVIE
+    if source.is_dir() or source.suffix == ".txt":
+        if source.is_dir():
+            route = read_route(source)
+            spec, package = route.package, load_package(route.package)
+            inputs, movie = route.inputs(package.console_buttons), source / MOVIE
+        else:
+            if spec is None:
+                raise Problem("inputs as text do not say of which game", file=source, remedy="add --package")
+            package, movie = load_package(spec), source.with_suffix(".bk2")
+            inputs = parse_inputs(read_bytes(source).decode(errors="replace"), package.console_buttons)
         write_movie(movie, make_movie(package, inputs, replay_fresh(spec, inputs)))
         print(f"Movie: {movie}")
     else:

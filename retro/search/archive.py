@@ -93,24 +93,31 @@ class Archive:
 
     def keep_exit(self, start: int, runs: Runs, frames: int) -> None:
         """Keep a way out of the segment, to be tried from a faster way into the cell that it began in."""
-        if start in self.nodes:
+        if start in self.nodes and self.nodes[start].parent >= 0:  # there is none into the segment's start
             index, self.next_index = self.next_index, self.next_index + 1
             self.nodes[index] = Node(index, start, runs, frames, None, b"", 0.0, 0)
             self.nodes[start].children[index] = None
 
-    def take_legs(self, bound: int, budget: int) -> dict[int, list[Runs]]:
-        """Of nodes that were reached faster than before, what led on from the slower: about `budget` frames."""
+    def legs(self, limit: int, transit: int, budget: int) -> dict[int, list[Runs]]:
+        """Of nodes that were reached faster than before, what led on from the slower: about `budget` frames.
+
+        They stay in `beaten` until they were tried; those from which nothing can be in time are forgotten.
+        """
         legs: dict[int, list[Runs]] = {}
         for index in sorted(self.beaten, key=lambda index: self.nodes[index].frames):
-            node = self.nodes[index]
-            for old in self.beaten.pop(index):
-                for child in self.nodes[old].children if old in self.nodes and node.cell is not None else ():
-                    leg = self.nodes[child]
-                    length = sum(frames for _, frames in leg.runs)
-                    open_end = leg.cell is not None or not leg.children
-                    if open_end and node.frames + length < min(leg.frames, bound):
-                        legs.setdefault(index, []).append(leg.runs)
-                        budget -= length
+            node, runs = self.nodes[index], []
+            olds = [self.nodes[old] for old in self.beaten[index] if old in self.nodes]
+            for leg in (self.nodes[child] for old in olds for child in old.children):
+                length = sum(frames for _, frames in leg.runs)
+                is_exit = leg.cell is None and not leg.children
+                late = limit if is_exit else limit - transit  # the inputs of an exit go through its transit
+                if (is_exit or leg.cell is not None) and node.frames + length < min(leg.frames, late):
+                    runs.append(leg.runs)
+                    budget -= length
+            if runs and node.cell is not None:
+                legs[index] = runs
+            else:
+                del self.beaten[index]
             if budget <= 0:
                 break
         return legs

@@ -16,7 +16,8 @@ class Hints:
         (start,) = starts
         for text in world.package.hints.get(world.state.name, ()):
             world.go(start)
-            for mask in parse_inputs(text, world.package.console_buttons):
-                if world.act(mask, 1) not in (Fate.ALIVE, Fate.SPENT):
+            for at, mask in enumerate(parse_inputs(text, world.package.console_buttons)):
+                # Transit is waited out by `act`; what the text has for it is passed over.
+                if at >= world.frames and world.act(mask, 1) not in (Fate.ALIVE, Fate.SPENT):
                     break
         return []

@@ -19,7 +19,9 @@ class Rewire:
         for start in starts:
             for leg in start.legs:
                 world.go(start)
+                fate, until = Fate.ALIVE, start.frames
                 for mask, hold in leg:
-                    if world.act(mask, hold) not in (Fate.ALIVE, Fate.SPENT):
-                        break
+                    until += hold
+                    while fate in (Fate.ALIVE, Fate.SPENT) and world.frames < until:  # transit is waited out
+                        fate = world.act(mask, until - world.frames)
         return []

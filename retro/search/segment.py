@@ -162,7 +162,7 @@ class SegmentSearch:
     def _rewiring(self) -> list[Item]:
         """Work on the cells that the round before reached faster, if there are any."""
         budget = self.settings.item_frames
-        legs = self.archive.take_legs(self.limit - self.transit, budget * self.settings.items)
+        legs = self.archive.legs(self.limit, self.transit, budget * self.settings.items)
         items: list[Item] = []
         length = budget
         for index, runs in legs.items():
@@ -180,6 +180,8 @@ class SegmentSearch:
         seen: set[tuple[int, int]] = set()
         # A start may be beaten, and go, by what is merged before the crossings from it.
         paths = {c.start: self.archive.path(c.start) for d in done for c in d.result.crossings}
+        for start in (start for item in items if item.mode == REWIRE for start in item.starts):
+            del self.archive.beaten[start.index]  # not before: a round that is broken off was none
         for item, (result, exhausted) in zip(items, ((d.result, d.exhausted) for d in done), strict=True):
             self.frames += result.frames
             self.deaths += result.deaths
@@ -211,13 +213,14 @@ class SegmentSearch:
         return len(cells)
 
     def _solve(self, solution: Solution) -> bool:
-        """Take in a crossing, if it is among the fastest distinct ones; whether it is."""
+        """Take in a crossing, if it belongs to the fastest distinct ones; whether it is one more of them."""
         if self.best is None or solution.frames < self.best:
             self.improved_at = self.frames
         distinct = {known.into.ram_hash: known for known in self.solutions}
         known = distinct.get(solution.into.ram_hash)
-        if known is None or solution.frames < known.frames:
-            distinct[solution.into.ram_hash] = solution
+        if known is not None and known.frames <= solution.frames:
+            return False
+        distinct[solution.into.ram_hash] = solution
         ranked = sorted(distinct.values(), key=lambda s: (s.frames, s.into.ram_hash))
         self.solutions = ranked[: self.settings.crossings]
         return solution in self.solutions

@@ -59,16 +59,18 @@ def detour(world: World, way: Way, generator: random.Random) -> Way | None:
     """Walk off the way, and on along it where that comes back to it sooner."""
     place = generator.randrange(len(way.marks))
     world.back(way.marks[place])
+    cells = {cell: frames for cell, frames in way.cells.items() if frames <= world.frames}
     for _ in range(DETOUR):
         fate = world.act(generator.choice(world.masks), generator.choice(world.package.holds))
         if fate is Fate.CROSSED:
             return play(world, way.marks[:1], frame_by_frame(tuple(world.runs)), {})
         if fate is not Fate.ALIVE:
             return None
+        cells[world.cell] = world.frames
         there = way.cells.get(world.cell)
         if there is not None and there > world.frames:
             inputs = frame_by_frame(tuple(world.runs)) + way.inputs[there:]
-            return play(world, [*way.marks[: place + 1], world.mark()], inputs, way.cells)
+            return play(world, [*way.marks[: place + 1], world.mark()], inputs, cells)
     return None
 
 
