@@ -106,15 +106,16 @@ class Archive:
         legs: dict[int, list[Runs]] = {}
         for index in sorted(self.beaten, key=lambda index: self.nodes[index].frames):
             node, runs = self.nodes[index], []
-            olds = [self.nodes[old] for old in self.beaten[index] if old in self.nodes]
-            for leg in (self.nodes[child] for old in olds for child in old.children):
+            olds = self.beaten[index] if node.cell is not None else []
+            tails = [child for old in olds if old in self.nodes for child in self.nodes[old].children]
+            for leg in map(self.nodes.__getitem__, tails):
                 length = sum(frames for _, frames in leg.runs)
                 is_exit = leg.cell is None and not leg.children
                 late = limit if is_exit else limit - transit  # the inputs of an exit go through its transit
                 if (is_exit or leg.cell is not None) and node.frames + length < min(leg.frames, late):
                     runs.append(leg.runs)
                     budget -= length
-            if runs and node.cell is not None:
+            if runs:
                 legs[index] = runs
             else:
                 del self.beaten[index]
