@@ -1,7 +1,7 @@
 """The archive against a model that keeps every path as it was recorded and forgets nothing."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -23,6 +23,7 @@ class Model:
     fastest: dict[Cell, tuple[int, int]] = field(default_factory=lambda: {START: (0, 0)})
     """Cell -> (frames, node)."""
     dropped: int = 0
+    exits: set[int] = field(default_factory=set)
 
 
 def begun(limit: int = 1_000) -> Archive:
@@ -41,9 +42,8 @@ def check(archive: Archive, model: Model) -> None:
     assert {cell: (node.frames, node.index) for cell, node in archive.cells.items()} == model.fastest
     assert archive.known() == {cell: frames for cell, (frames, _) in model.fastest.items()}
     assert archive.dropped == model.dropped
-    used = set()
-    for node in archive.cells.values():
-        above = node.index
+    used: set[int] = set()
+    for above in (*model.exits, *(node.index for node in archive.cells.values())):
         while above >= 0:
             used.add(above)
             above = archive.nodes[above].parent
@@ -52,21 +52,73 @@ def check(archive: Archive, model: Model) -> None:
         path = archive.path(index)
         assert [mask for mask, length in path for _ in range(length)] == model.paths[index]
         assert node.frames == len(model.paths[index])
-        assert node.children == sum(other.parent == index for other in archive.nodes.values())
+        assert list(node.children) == [
+            other.index for other in archive.nodes.values() if other.parent == index
+        ]
         assert (node.cell is None) == (node.state == b"") == (node not in archive.cells.values())
     assert archive.state_bytes == sum(len(node.state) for node in archive.nodes.values())
+    assert list(archive.nodes) == sorted(archive.nodes), "the order in which draws are made"
+    assert [node.index for node in archive.cells.values()] == sorted(n.index for n in archive.cells.values())
+    for index, olds in archive.beaten.items():
+        assert index in archive.nodes
+        assert olds
+        for old in set(olds) & set(archive.nodes):
+            assert archive.nodes[old].cell is None
+            assert archive.nodes[old].frames > archive.nodes[index].frames
+    for bound in (None, 1, 9, 10**9):
+        weights = archive.weights(bound)
+        assert list(weights) == [node.index for node in archive.cells.values()]
+        for node in archive.cells.values():
+            assert math.isfinite(weights[node.index])
+            assert (weights[node.index] > 0) == (bound is None or node.frames < bound)
+            assert weights[node.index] >= 0
 
 
 RUNS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), min_size=1, max_size=2).map(tuple)
 OFFER = st.tuples(st.integers(0, 1_000), st.integers(0, 12), RUNS, st.integers(0, 5))
-STEPS = st.lists(st.one_of(OFFER, st.integers(1, 10)), max_size=60)
+EXIT = st.tuples(st.integers(0, 1_000), RUNS)
+LEGS = st.tuples(st.integers(1, 20), st.integers(0, 3), st.integers(1, 20))
+STEPS = st.lists(st.one_of(OFFER, EXIT, LEGS, st.integers(1, 10)), max_size=60)
+
+
+def try_legs(archive: Archive, limit: int, transit: int, budget: int) -> None:
+    """Deal out what led on from slower ways in, twice the same, and take it as tried."""
+    before = set(archive.beaten)
+    legs = archive.legs(limit, transit, budget)
+    assert archive.legs(limit, transit, budget) == legs, "a round that is broken off changes nothing"
+    lengths = {index: [sum(n for _, n in leg) for leg in runs] for index, runs in legs.items()}
+    for index, runs in legs.items():
+        node = archive.nodes[index]
+        assert node.cell is not None
+        assert all(node.frames + length < limit for length in lengths[index])
+        led_on = [leg.runs for leg in archive.nodes.values() if leg.parent in archive.beaten[index]]
+        assert all(leg in led_on for leg in runs)
+    *most, _ = [0, *map(sum, lengths.values()), 0][: len(lengths) + 1]
+    assert sum(most) < budget
+    assert set(archive.beaten) >= set(legs)
+    if sum(map(sum, lengths.values())) < budget:
+        assert set(archive.beaten) == set(legs) <= before, "what nothing can come of is forgotten"
+    for index in legs:
+        del archive.beaten[index]
 
 
 @given(STEPS)
 def test_an_archive_knows_what_a_model_without_limits_knows(steps: list[Any]) -> None:
     archive, model = begun(), Model()
     for step in steps:
-        if isinstance(step, int):
+        if isinstance(step, tuple) and len(step) == 3:
+            try_legs(archive, *step)
+        elif isinstance(step, tuple) and len(step) == 2:
+            choice, runs = step
+            places = sorted(index for index in archive.nodes if index not in model.exits)
+            start, index = places[choice % len(places)], archive.next_index
+            length = sum(frames for _, frames in runs)
+            archive.keep_exit(start, runs, archive.nodes[start].frames + length)
+            if start:
+                model.exits.add(index)
+                masks = [mask for mask, frames in runs for _ in range(frames)]
+                model.paths[index] = model.paths[start] + masks
+        elif isinstance(step, int):
             archive.limit = step
             weights = {node.cell: archive.weights()[node.index] for node in archive.cells.values()}
             gone = archive.shrink()
@@ -79,7 +131,8 @@ def test_an_archive_knows_what_a_model_without_limits_knows(steps: list[Any]) ->
             model.dropped += len(gone)
         else:
             choice, cell, runs, reward = step
-            start = sorted(archive.nodes)[choice % len(archive.nodes)]
+            places = sorted(index for index in archive.nodes if index not in model.exits)
+            start = places[choice % len(places)]
             offered = found(archive, start, cell, runs, reward)
             frames, _ = model.fastest.get(offered.cell, (1 << 30, -1))
             index = archive.next_index
@@ -187,7 +240,7 @@ def test_a_restored_archive_is_the_same_in_the_same_order(orders: str) -> None:
     for cell, frames in ((1, 5), (2, 6), (3, 7), *(((1, 4), (2, 3)) if orders == "replaced" else ())):
         archive.offer(found(archive, 0, cell, ((1, frames),)))
     other = Archive(archive.limit)
-    other.restore(list(archive.nodes.values()), archive.next_index, archive.dropped)
+    other.restore(list(map(replace, archive.nodes.values())), archive.next_index, archive.dropped, {})
     assert list(other.nodes) == list(archive.nodes)
     assert list(other.weights()) == list(archive.weights()), "draws go by this order"
     assert list(other.cells) == list(archive.cells)

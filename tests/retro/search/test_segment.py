@@ -167,7 +167,7 @@ def test_a_crossing_counts_though_its_start_was_beaten_in_the_same_round() -> No
     search.archive.offer(Found(0, ((0, 5), (RIGHT, 3)), 8, (0, 3, 0), state, 3.0, 0))
     start = search.archive.cells[(0, 3, 0)].index
     faster = Result([Found(0, ((RIGHT, 3),), 3, (0, 3, 0), state, 3.0, 0)], [], set(), 3, 0)
-    crossed = Result([], [Crossing(start, ((RIGHT, 7),), 15, into)], set(), 7, 0)
+    crossed = Result([], [Crossing(start, ((RIGHT, 7),), 15, 0, into)], set(), 7, 0)
     search.round(Answers(faster, crossed))
     assert search.best == 15
     assert masks_of(search.solutions[0].runs) == [0] * 5 + [RIGHT] * 10
@@ -177,8 +177,8 @@ def test_crossings_of_one_round_rank_by_frames() -> None:
     search, worker = segment(Rooms())
     into, _ = worker.arrive(((0, 1), (RIGHT, 10)))
     other = replace(into, ram_hash="0" * 16)
-    slow, fast = (Crossing(0, ((0, wait), (RIGHT, 10)), wait + 10, into) for wait in (9, 2))
-    third = Crossing(0, ((0, 5), (RIGHT, 10)), 15, other)
+    slow, fast = (Crossing(0, ((0, wait), (RIGHT, 10)), wait + 10, 0, into) for wait in (9, 2))
+    third = Crossing(0, ((0, 5), (RIGHT, 10)), 15, 0, other)
     search.round(Answers(*(Result([], [crossing], set(), 1, 0) for crossing in (slow, third, fast))))
     assert [(s.frames, s.into.ram_hash) for s in search.solutions] == [
         (12, into.ram_hash),
