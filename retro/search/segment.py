@@ -15,7 +15,7 @@ from retro.search.pool import Done, Item, News, Pool
 from retro.search.settings import Settings
 from retro.search.world import NEVER, Beginning, Knowledge, Start
 
-SHAVINGS = 6  # times the frames of a crossing that a piece of work on it takes
+SHAVINGS = 10  # times the frames of a crossing that a piece of work on it takes
 SLACK = 4  # a crossing up to so many frames slower than the fastest may be better for the next segment
 HINTS, REWIRE, SHAVE = (f"retro.search.{name}" for name in ("hints:Hints", "rewire:Rewire", "shave:Shave"))
 

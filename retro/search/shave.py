@@ -18,7 +18,7 @@ from retro.search.world import Fate, Mark, World
 LENGTHS = (1, 1, 1, 2, 2, 3, 4, 6, 8, 12)  # frames that a change touches
 STRIDE = 6  # frames between the places where a trial can begin
 DETOUR = 5  # decisions of a walk that leaves the way, at most
-DETOURS = 0.4  # of the trials
+DETOURS = 0.75  # of the trials
 
 
 @dataclass(slots=True)
