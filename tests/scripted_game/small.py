@@ -138,6 +138,28 @@ class Ways(Rooms):
         return after._replace(room=TRANSIT, clock=5) if after.x >= LENGTH else after
 
 
+class Blink(Rooms):
+    """In the first room the step from 3 to 4 leads through a transit of 3 frames."""
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        if now.room == TRANSIT:
+            return now._replace(clock=now.clock - 1) if now.clock else now._replace(room=0)
+        after = walked(now, mask)
+        if now.room == 0 and (now.x, after.x) == (3, 4):
+            return after._replace(room=TRANSIT, clock=2)
+        return onward(after)
+
+
+class Mortal(Rooms):
+    """Whoever comes to 3 in the first room is dead."""
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        after = walked(now, mask)
+        return after._replace(room=DEAD) if after.room == 0 and after.x == 3 else onward(after)
+
+
 class Closed(Rooms):
     """There is no way out of the first room."""
 

@@ -224,6 +224,80 @@ def test_weights_prefer_the_rewarded_the_new_and_the_rarely_visited() -> None:
     assert all(weight > 0 for weight in archive.weights().values())
 
 
+def test_a_late_cell_weighs_less_where_there_is_a_crossing_to_beat() -> None:
+    """40 frames behind the first cell of as much reward or more halve a weight, but for a fiftieth."""
+    archive = begun()
+    late = {1: 0, 2: 40, 3: 10, 4: 0, 5: 20}
+    for cell, frames, reward in ((1, 10, 10.0), (2, 50, 10.0), (3, 20, 5.0), (4, 60, 20.0), (5, 80, 20.0)):
+        archive.offer(found(archive, 0, cell, ((1, frames),), reward))
+    index = {cell: archive.cells[0, cell].index for cell in late}
+    free, bound = archive.weights(), archive.weights(81)
+    for cell, frames in late.items():
+        assert bound[index[cell]] == pytest.approx(free[index[cell]] * (0.02 + 0.5 ** (frames / 40)))
+    assert bound[0] == pytest.approx(free[0] * 1.02)
+    assert archive.weights(80) == bound | {index[5]: 0.0}
+
+
+def test_weights_bear_any_rewards_and_frames() -> None:
+    archive = begun()
+    for cell, (frames, reward) in enumerate(((10**6, -1e300), (1, 1e300), (10**9, 0.0)), start=1):
+        archive.offer(found(archive, 0, cell, ((1, frames),), reward))
+    weights = archive.weights(10**10)
+    assert all(0 < weight < math.inf for weight in weights.values())
+
+
+def test_a_way_out_is_tried_from_a_faster_way_into_its_cell() -> None:
+    """Up to the bound for crossings, for its inputs lead through the transit; a cell has to be before it."""
+    archive = begun()
+    archive.offer(found(archive, 0, 1, ((2, 5),)))
+    slow = archive.cells[0, 1].index
+    archive.keep_exit(slow, ((3, 2), (0, 9)), 16)
+    archive.offer(found(archive, slow, 2, ((1, 11),)))
+    archive.offer(found(archive, 0, 1, ((2, 4),)))
+    fast = archive.cells[0, 1].index
+    assert archive.beaten == {fast: [slow]}
+    assert archive.legs(20, 0, 100) == {fast: [((3, 2), (0, 9)), ((1, 11),)]}
+    assert archive.legs(16, 1, 100) == {fast: [((3, 2), (0, 9))]}
+    assert archive.legs(15, 9, 100) == {}
+    assert archive.beaten == {}
+
+
+def test_what_led_on_is_handed_on_to_those_who_are_faster_still() -> None:
+    archive = begun()
+    archive.offer(found(archive, 0, 1, ((2, 9),)))
+    archive.offer(found(archive, archive.cells[0, 1].index, 2, ((1, 1),)))
+    for frames in (8, 7, 6):
+        archive.offer(found(archive, 0, 1, ((2, frames),)))
+    fast = archive.cells[0, 1].index
+    assert archive.legs(1_000, 0, 100) == {fast: [((1, 1),)]}
+    assert list(archive.beaten) == [fast]
+
+
+def test_a_budget_is_for_the_earliest_and_the_rest_waits() -> None:
+    archive = begun()
+    for cell in (1, 2, 3):
+        archive.offer(found(archive, 0, cell, ((2, 10 * cell),)))
+        archive.offer(found(archive, archive.cells[0, cell].index, 10 + cell, ((1, 5),)))
+    for cell in (3, 2, 1):
+        archive.offer(found(archive, 0, cell, ((2, 10 * cell - 1),)))
+    fast = [archive.cells[0, cell].index for cell in (1, 2, 3)]
+    assert list(archive.legs(1_000, 0, 6)) == fast[:2]
+    assert list(archive.legs(1_000, 0, 5)) == fast[:1]
+    assert sorted(archive.beaten) == sorted(fast)
+
+
+def test_a_cell_that_was_dropped_is_not_gone_on_from() -> None:
+    archive = begun()
+    archive.offer(found(archive, 0, 1, ((2, 9),)))
+    archive.offer(found(archive, archive.cells[0, 1].index, 2, ((1, 1),), reward=9.0))
+    archive.offer(found(archive, 0, 1, ((2, 8),)))
+    assert archive.beaten
+    archive.limit = 2
+    assert archive.shrink() == [(0, 1)]
+    assert archive.legs(1_000, 0, 100) == {}
+    assert archive.beaten == {}
+
+
 def test_a_cell_found_faster_is_to_be_expanded_again() -> None:
     archive = begun()
     archive.offer(found(archive, 0, 1, ((1, 5),)))
@@ -240,7 +314,10 @@ def test_a_restored_archive_is_the_same_in_the_same_order(orders: str) -> None:
     for cell, frames in ((1, 5), (2, 6), (3, 7), *(((1, 4), (2, 3)) if orders == "replaced" else ())):
         archive.offer(found(archive, 0, cell, ((1, frames),)))
     other = Archive(archive.limit)
-    other.restore(list(map(replace, archive.nodes.values())), archive.next_index, archive.dropped, {})
+    nodes = [replace(node, children={}) for node in archive.nodes.values()]
+    other.restore(nodes, archive.next_index, archive.dropped, dict(archive.beaten))
+    assert [list(node.children) for node in nodes] == [list(node.children) for node in archive.nodes.values()]
+    assert other.beaten == archive.beaten
     assert list(other.nodes) == list(archive.nodes)
     assert list(other.weights()) == list(archive.weights()), "draws go by this order"
     assert list(other.cells) == list(archive.cells)

@@ -36,6 +36,7 @@ def course(search: SegmentSearch) -> tuple[object, ...]:
     return (
         *(search.frames, search.rounds, search.deaths, search.first, search.ending, search.solutions),
         *(list(archive.nodes.values()), list(archive.cells), search.seen, search.mode_frames),
+        *(list(archive.beaten.items()), search.transit, search.improved_at),
     )
 
 

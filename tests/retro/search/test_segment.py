@@ -1,17 +1,19 @@
 """The search of one segment: how it ends, and what it keeps."""
 
 import random
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 from scripted_game import CLEAR_FRAMES, Hopper, fastest
-from scripted_game.searching import HASTY, finish, masks_of, play, segment, settings
-from scripted_game.small import RIGHT, Closed, Detour, Hinted, Rooms
+from scripted_game.searching import HASTY, finish, knowledge, masks_of, play, segment, settings, start_of
+from scripted_game.small import RIGHT, Closed, Detour, Hinted, Rooms, Shortcut
 
 from retro.search.archive import Found, Runs
-from retro.search.pool import Done, Item
+from retro.search.pool import Done, Item, Worker
 from retro.search.segment import SegmentSearch, Solution
-from retro.search.world import NEVER, Beginning, Crossing, Result
+from retro.search.world import NEVER, Beginning, Crossing, Fate, Result
 
 INTO_LEVEL_1: Runs = ((0, 1), (8, 1))
 THOROUGH = {"frames": 120_000, "patience": 60_000, "shave": 120_000}
@@ -134,6 +136,75 @@ def test_a_seed_settles_a_search_and_another_gives_another() -> None:
 
     assert course("1") == course("1")
     assert course("1") != course("2")
+
+
+class StopsAtWork(Worker):
+    """Every second time that it is given work, the user has pressed Ctrl-C."""
+
+    stops = 0
+
+    def do(self, items: Sequence[Item]) -> list[Done]:
+        self.stops += 1
+        if self.stops % 2:
+            raise KeyboardInterrupt
+        return super().do(items)
+
+
+def test_a_round_that_is_broken_off_was_none() -> None:
+    told = settings(frames=8_000, patience=4_000, shave=1_000)
+    calm = finish(*segment(Hopper(), INTO_LEVEL_1, told))
+    worker = StopsAtWork(Hopper())
+    search = SegmentSearch(calm.beginning, told, "1")
+    search.open(worker)
+    legs = 0
+    while search.ending == "searching":
+        try:
+            search.round(worker)
+        except KeyboardInterrupt:
+            assert search.whole
+            legs += len(search.archive.beaten)
+    assert legs
+    while search.shaved < told.shave:
+        with suppress(KeyboardInterrupt):
+            search.shave(worker)
+    assert list(search.archive.nodes.values()) == list(calm.archive.nodes.values())
+    assert (search.frames, search.solutions, search.transit) == (calm.frames, calm.solutions, calm.transit)
+
+
+def test_ways_out_do_not_pile_up() -> None:
+    """Each is kept once, and only while it is among the fastest: rounds that find nothing add nothing."""
+    told = settings(frames=60_000, patience=60_000)
+    search = finish(*segment(Rooms(), told=told))
+    exits = [node for node in search.archive.nodes.values() if node.cell is None and not node.children]
+    assert search.rounds > 5
+    assert len(exits) < 10
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_no_way_in_the_fewest_frames_is_given_up(level: int) -> None:
+    """Not with the tightest bound there is, wherever its inputs are cut into decisions."""
+    package, way = Hopper(), fastest(level)
+    before = (
+        INTO_LEVEL_1 if level == 1 else (*INTO_LEVEL_1, *((m, 1) for m in fastest(1)), (0, CLEAR_FRAMES + 1))
+    )
+    total = len(way) + CLEAR_FRAMES + 1
+    worker = Worker(package)
+    beginning, waited = worker.arrive(before)
+    assert (beginning.segment, waited) == (level, 0)
+    for bound, fate in ((total + 1, Fate.CROSSED), (total, Fate.LATE)):
+        world = worker.world
+        world.begin(knowledge(level, bound=bound, transit=CLEAR_FRAMES + 1), 10_000)
+        world.go(start_of(beginning))
+        fates = [world.act(mask, 1) for mask in way]
+        assert fates == [Fate.ALIVE] * (len(way) - 1) + [fate]
+    assert world.crossings == []
+
+
+def test_the_shortest_transit_is_known() -> None:
+    assert finish(*segment(Hopper(), INTO_LEVEL_1)).transit == CLEAR_FRAMES + 1
+    search = finish(*segment(Shortcut(), told=settings(lookahead=0)))
+    assert search.transit == 0
+    assert [solution.frames for solution in search.solutions] == [10, 12]
 
 
 def test_hints_are_tried_first() -> None:

@@ -14,7 +14,8 @@ from retro.packages import GamePackage
 from retro.search.archive import Runs
 from retro.search.pool import Worker
 from retro.search.segment import SegmentSearch, Solution
-from retro.search.shave import Shave, mutate
+from retro.search.shave import Shave, Way, change, detour, frame_by_frame, mutate
+from retro.search.shave import play as follow
 from retro.search.world import Result
 
 START: Runs = ((0, 1),)
@@ -61,7 +62,7 @@ def test_shaving_never_makes_a_crossing_slower(dawdling: list[tuple[int, int]], 
 
 def test_inputs_drift_where_they_gain_nothing() -> None:
     """The fastest way cannot be shortened; but A does nothing, and comes and goes."""
-    result = shaved(Rooms(), START, ((RIGHT, 10),))
+    result = shaved(Rooms(), START, ((RIGHT, 10),), 20_000)
     same = {crossing.runs for crossing in result.crossings if crossing.frames == 10}
     assert min(crossing.frames for crossing in result.crossings) == 10
     assert len(same) > 3
@@ -114,6 +115,50 @@ def test_nothing_to_shave() -> None:
     search, worker = segment(Rooms())
     assert not search.shave(worker)
     assert finish(*segment(Rooms(), told=settings(shave=0))).shaved == 0
+
+
+@given(st.integers())
+@examples(max_examples=25)
+def test_what_is_known_of_a_way_is_true_of_it(seed: int) -> None:
+    """After any trials: its inputs cross, its marks lie on it, and its cells are where it says."""
+    package = Hopper()
+    world = Worker(package).world
+    beginning, _ = world.arrive(INTO_LEVEL_1)
+    world.begin(knowledge(1), 10**9, LEAPS)
+    world.go(start_of(beginning))
+    way = follow(world, [world.mark()], frame_by_frame(LEAPS), {})
+    generator, kinds = random.Random(seed), set()
+    for _ in range(60):
+        assert way is not None
+        check_way(package, way)
+        world.bound = world.crossings[-1].frames + 1
+        trial = generator.choice((detour, change))
+        after = trial(world, way, generator)
+        if after is not None:
+            assert len(after.inputs) <= len(way.inputs)
+            kinds.add(trial)
+        way = after or way
+    assert kinds
+
+
+def check_way(package: GamePackage, way: Way) -> None:
+    emulator = package.open()
+    for mask in masks_of(INTO_LEVEL_1):
+        emulator.step(mask)
+    saved, cells = [emulator.save()], [(1, *package.cell(emulator.values()))]
+    for mask in way.inputs:
+        assert package.state_of(emulator.values()) == 1
+        emulator.step(mask)
+        saved.append(emulator.save())
+        cells.append((1, *package.cell(emulator.values())))
+    assert package.state_of(emulator.values()) == -1, "up to where the state is left, and no further"
+    assert way.marks[0].frames == 0
+    assert [mark.frames for mark in way.marks] == sorted({mark.frames for mark in way.marks})
+    for mark in way.marks:
+        assert mark.state == saved[mark.frames]
+        assert masks_of(mark.runs) == way.inputs[: mark.frames]
+    for cell, frames in way.cells.items():
+        assert cells[frames] == cell
 
 
 MASKS = [0, 1, 2, 4, 5]

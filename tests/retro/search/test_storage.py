@@ -43,6 +43,7 @@ def everything(search: SegmentSearch) -> dict[str, object]:
         "cells": list(search.archive.cells.items()),
         "archive": (search.archive.limit, search.archive.next_index, search.archive.dropped),
         "weights": list(search.archive.weights(search.limit).items()),
+        "beaten": list(search.archive.beaten.items()),
     }
 
 
@@ -58,6 +59,7 @@ def saved() -> tuple[SegmentSearch, bytes]:
 @pytest.mark.parametrize("rounds", [0, *(rounds for rounds in (1, 2, 10))])
 def test_everything_comes_back(tmp_path: Path, rounds: int) -> None:
     search = begun(rounds)
+    assert bool(search.archive.beaten) == (rounds > 1), "what is to be gone on from is there too"
     path = tmp_path / "segment.npz"
     save_search(path, search)
     again = load_search(path, search.beginning, search.settings)
