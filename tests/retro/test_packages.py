@@ -44,6 +44,8 @@ def test_a_good_package_has_no_faults_and_gives_the_engine_what_it_needs():
     assert package.ram_type(level=2, x=9)._asdict() == {"level": 2, "x": 9}
     assert [package.state_of(package.ram_type(level, 0)) for level in (0, 1, 2)] == [0, -1, 1]
     assert package.state_index("ending") == 1
+    assert [state.buttons for state in package.states] == [None, None], "those of the package"
+    assert faults(change(states=state(buttons=((), ("START",), ["A", "B"])))) == []
     with pytest.raises(Problem, match=r"no state 'boss'.*title, ending"):
         package.state_index("boss")
 
@@ -82,6 +84,12 @@ def test_a_good_package_has_no_faults_and_gives_the_engine_what_it_needs():
         ({"buttons": ((), ("SELECT",))}, "the console has no button 'SELECT' .*START"),
         ({"buttons": ((), ("B", "B"))}, "repeats a button"),
         ({"buttons": (("A", "B"), ("B", "A"))}, "buttons repeats a combination"),
+        ({"states": state(buttons=())}, "state 'title': buttons must be a list of tuples"),
+        ({"states": state(buttons="B")}, "state 'title': buttons must be a list of tuples"),
+        ({"states": state(buttons=("B",))}, "state 'title': buttons must be a list of tuples"),
+        ({"states": state(buttons=((), ("SELECT",)))}, "the console has no button 'SELECT' .*START"),
+        ({"states": state(buttons=((), ("B", "B")))}, "repeats a button"),
+        ({"states": state(buttons=((), ()))}, "state 'title': buttons repeats a combination"),
         ({"holds": ()}, "holds must be a list"),
         ({"holds": (0, 1)}, "holds must be a list"),
         ({"holds": (1, 1)}, "holds must be a list"),

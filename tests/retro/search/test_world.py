@@ -336,6 +336,17 @@ def test_an_arrival_nowhere_is_a_problem() -> None:
     assert DEAD not in range(3)
 
 
+class Own(Rooms):
+    """The second room has buttons of its own."""
+
+    states = (Rooms.states[0], replace(Rooms.states[1], buttons=((), ("START", "A"))), Rooms.states[2])
+
+
+def test_a_state_may_have_buttons_of_its_own() -> None:
+    assert world_in(Own(), ((0, 1),)).masks == [0, LEFT, RIGHT, A, RIGHT | A]
+    assert world_in(Own(), INTO_SECOND).masks == [0, 8 | A]
+
+
 def test_a_foreign_savestate_is_a_problem() -> None:
     world = world_in(Rooms(), ((0, 1),))
     begun, _ = world.arrive(((0, 1),))
