@@ -1,4 +1,4 @@
-"""FIXED: the configuration of a search on the command line: one TOML file, every key of it required."""
+"""The configuration of a search on the command line: one TOML file, every key of it required."""
 
 import re
 import tomllib

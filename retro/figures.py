@@ -153,7 +153,7 @@ def _curves(log: RunLog) -> list[tuple[int, NDArray[np.float64]]]:
                 curves.append((segment, of_search[search]))
             of_search[search].append((fields["frames"] - begun[search], fields["cells"]))
             last[search] = fields["frames"]
-    return [(segment, np.array(points)) for segment, points in curves]
+    return [(segment, np.array(points)) for segment, points in curves if any(cells for _, cells in points)]
 
 
 def _state(segment: int) -> str:

@@ -1,4 +1,4 @@
-"""FIXED: the search on the command line.
+"""The search on the command line.
 
     python -m retro.run search quarterstep quick      find a movie from power-on to the ending
     python -m retro.run improve outputs/retro/...     search every segment again, for a faster one
@@ -7,7 +7,7 @@
     python -m retro.run verify movie.bk2              replay it from power-on in a fresh process
     python -m retro.run check module:Class            look for mistakes in a game package
 
-A search that was stopped, in whatever way, goes on by the same command.
+A search that was stopped, in whatever way, goes on by the same command; `improve` begins a new pass.
 """
 
 import argparse
@@ -35,7 +35,7 @@ MOVIE, VIDEO = "movie.bk2", "movie.mp4"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m retro.run", description=__doc__.split("\n")[0][7:])
+    parser = argparse.ArgumentParser(prog="python -m retro.run", description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     command = commands.add_parser("search", help="find a movie, segment by segment")
@@ -149,7 +149,7 @@ def info(folder: Path) -> int:
         console.width = 160  # whoever reads a pipe wants all of it
     console.print(table)
     if route.pieces and route.pieces[-1].entered != package.states[-1].name:
-        print(f"{route.pieces[-1].entered} is being searched.")
+        print(f"{route.pieces[-1].entered} is next.")
     return 0
 
 

@@ -246,7 +246,7 @@ def test_info_shows_splits_and_how_each_search_ended(found: Path) -> None:
         assert line[3] == piece.ending
         counts = piece.first, piece.searched, piece.cells, piece.dropped, piece.deaths
         assert [int(cell.replace(",", "")) for cell in line[4:]] == list(counts)
-    assert "level-1 is being searched." in done.stdout
+    assert "level-1 is next." in done.stdout
 
 
 def test_info_cuts_nothing_in_a_pipe(found: Path) -> None:
