@@ -137,6 +137,7 @@ class World:
         self._found: dict[Cell, tuple[int, Runs, int, bytes, float, int]] = {}
         self._seen: set[tuple[int, int]] = set()
         self._starts: dict[int, Mark] = {}
+        self._newest = b""  # the savestate of what `new` tells of
 
     def result(self) -> Result:
         """What the piece of work found."""
@@ -158,7 +159,8 @@ class World:
 
     def mark(self) -> Mark:
         """The present situation, to come back to within this piece of work."""
-        return Mark(self.emulator.save(), self.start, self.frames, self.reward, tuple(self.runs))
+        state = self._newest if self.new else self.emulator.save()
+        return Mark(state, self.start, self.frames, self.reward, tuple(self.runs))
 
     def back(self, mark: Mark) -> None:
         """Return to a mark."""
@@ -178,7 +180,7 @@ class World:
         new, or was reached faster than before.
         """
         emulator, enter, dead = self.emulator, self.state.enter, self.state.dead
-        held = 0
+        held, self.new = 0, False
         while held < hold:
             emulator.step(mask)
             held += 1
@@ -234,7 +236,7 @@ class World:
         self.new = best is None or frames < best
         if self.new:
             novelty = self._novelty(ram) if best is None else 0
-            state = self.emulator.save()
+            state = self._newest = self.emulator.save()
             self._found[cell] = (self.start, tuple(self.runs), frames, state, self.reward, novelty)
         return Fate.SPENT if self.spent >= self.budget else Fate.ALIVE
 
