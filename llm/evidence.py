@@ -11,14 +11,12 @@ it was cut off before its end. Where it was interrupted, `interrupted` is the nu
 `llm.completion.INTERRUPTION`, and `answer_tokens` the number of tokens after it.
 """
 
-import lzma
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.errors import Problem
-from harness.files import canonical_json, parse_json, write_atomic
-from harness.packed import unpack
+from harness.files import write_atomic
+from harness.packed import pack_lines, unpack_lines
 from llm.completion import INTERRUPTION, Completion, Limits
 
 LONGEST_LINE = 2**24  # bytes; eight completions of 12,288 tokens take less than a quarter
@@ -77,13 +75,7 @@ def completion_fault(completion: object, limits: Limits) -> str | None:
 
 def write_evidence(path: Path, header: Mapping[str, object], rows: Iterable[Mapping[str, object]]) -> None:
     """Write the header and a line for each of `rows`, whole or not at all."""
-    packer = lzma.LZMACompressor()
-    pieces = [packer.compress(_line(value)) for value in (header, *rows)]
-    write_atomic(path, b"".join([*pieces, packer.flush()]))
-
-
-def _line(value: Mapping[str, object]) -> bytes:
-    return canonical_json(value).encode() + b"\n"
+    write_atomic(path, pack_lines([header, *rows]))
 
 
 def read_evidence(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -92,22 +84,4 @@ def read_evidence(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises:
         Problem: it cannot be read, is not one whole xz stream, is too large, or a line is no strict JSON.
     """
-    number, rest = 1, b""
-    try:
-        for chunk in unpack(path):
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                value = parse_json(line, path, number)
-                if not isinstance(value, dict):
-                    raise Problem("not a JSON object", file=path, line=number)
-                yield number, value
-                number += 1
-            if len(rest) > LONGEST_LINE:
-                raise Problem(f"a line of more than {LONGEST_LINE:,} bytes", file=path, line=number)
-    except lzma.LZMAError as error:
-        remedy = "evaluate again, or copy the file again from where it was written"
-        raise Problem(f"not one whole xz stream: {error}", file=path, line=number, remedy=remedy) from error
-    except OSError as error:
-        raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
-    if rest:
-        raise Problem("the last line is cut short", file=path, line=number)
+    return unpack_lines(path, LONGEST_LINE)

@@ -49,7 +49,7 @@ class Piece:
     ending: str
     """How the search ended: solved, exhausted, cut off; "waited" where there was nothing to search."""
     first: int
-    """Frames of the fastest crossing before it was shaved."""
+    """Frames of the fastest crossing when the search ended, before the last shaving."""
     searched: int
     """Frames emulated by the search and by shaving."""
     rounds: int

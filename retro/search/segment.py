@@ -57,7 +57,7 @@ class SegmentSearch:
         """Frames of the shortest transit of a crossing."""
         self.mode_frames = dict.fromkeys(settings.modes, 0)
         self.first: int | None = None
-        """Frames of the fastest crossing before shaving."""
+        """Frames of the fastest crossing when the search ended, before the last shaving."""
         self.shaved = 0
         """Frames spent on shaving."""
         self.ending: Ending = "searching"
