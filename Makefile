@@ -43,5 +43,5 @@ vllm-test: .venv-vllm/ready  ## run the tests of the vLLM engines on vLLM itself
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet '.[non-llm,llm,retro,test]'
+	$(PY) -m pip install --quiet '.[non-llm,llm,retro,agents,test]'
 	touch $@

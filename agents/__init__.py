@@ -1,0 +1,1 @@
+"""FIXED: LLM agents that learn online."""

@@ -1,0 +1,1 @@
+"""FIXED: what the agents play."""
