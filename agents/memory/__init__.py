@@ -1,0 +1,1 @@
+"""OPEN: what agents remember from one episode to the next."""

@@ -1,0 +1,1 @@
+"""OPEN: the prompts of the methods, as templates."""
