@@ -1,1 +1,28 @@
 """FIXED: what the agents play."""
+
+import importlib
+
+from agents.benchmarks.base import Benchmark
+from harness.errors import Problem
+
+BENCHMARKS = ("babyai", "crafter", "scienceworld")
+
+
+def load_benchmark(name: str) -> Benchmark:
+    """A benchmark by its name.
+
+    Raises:
+        Problem: there is none of that name, or a library of it is missing.
+    """
+    if name not in BENCHMARKS:
+        raise Problem(f"there is no benchmark {name!r}", remedy=f"choose one of: {', '.join(BENCHMARKS)}")
+    try:
+        module = importlib.import_module(f"agents.benchmarks.{name}")
+    except ModuleNotFoundError as error:
+        raise Problem(
+            f"the benchmark {name} needs the module {error.name!r}",
+            remedy="install the extra `agents`: make .venv/ready",
+        ) from error
+    benchmark = module.BENCHMARK
+    assert isinstance(benchmark, Benchmark)
+    return benchmark

@@ -1,0 +1,1 @@
+"""FIXED: the loop of waking and sleeping, and what it writes down."""
