@@ -8,6 +8,7 @@ alike. docs/retro_packages.md builds one step by step.
 import importlib
 import inspect
 import re
+import sys
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import stable_retro
 from stable_retro.data import Integrations
 
 from harness.errors import Problem
+from harness.files import read_bytes, sha256_bytes
 from harness.track import ROOT
 
 if TYPE_CHECKING:
@@ -150,6 +152,13 @@ class GamePackage:
         from retro.emulator import Emulator
 
         return Emulator(self.rom, self.variables)
+
+    @property
+    def source_sha256(self) -> str:
+        """Of the Python files that the class is written in: its module, or the package it lies in."""
+        path = Path(str(sys.modules[type(self).__module__].__file__))
+        files = sorted(path.parent.glob("*.py")) if path.name == "__init__.py" else [path]
+        return sha256_bytes(b"".join(read_bytes(file) for file in files))
 
 
 # ---- loading -----------------------------------------------------------------------------------------------

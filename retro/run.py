@@ -20,13 +20,14 @@ from tqdm import tqdm
 
 from harness.errors import Problem, run_command
 from harness.files import read_bytes, sha256_file, unwritable
+from harness.lock import locked
 from harness.progress import progress_bar
 from retro.config import Config, read_config
 from retro.emulator import CONSOLES, console_of
 from retro.inputs import parse_inputs
 from retro.packages import GamePackage, load_package
 from retro.search.pool import open_pool
-from retro.search.route import Route, RouteSearch, read_route
+from retro.search.route import SEGMENT, Route, RouteSearch, read_route
 from retro.search.segment import SegmentSearch
 from retro.times import format_frames
 
@@ -91,7 +92,7 @@ def search(spec: str, config: Config, until: str | None, out: Path | None) -> in
     folder = out or OUTPUTS / f"{package.name}_seed{config.seed}"
     route = _route(folder, spec, package, config)
     started = time.monotonic()
-    with open_pool(spec, config.workers) as pool, Report(package, route) as report:
+    with locked(folder), open_pool(spec, config.workers) as pool, Report(package, route) as report:
         searcher = RouteSearch(folder, route, pool, report.watch)
         solved = searcher.run(last)
     if not solved:
@@ -118,7 +119,7 @@ def improve(folder: Path, passes: int, config: str | None, workers: int) -> int:
     package = load_package(route.package)
     if config is not None:
         route.settings = read_config(config).settings
-    with open_pool(route.package, workers) as pool, Report(package, route) as report:
+    with locked(folder), open_pool(route.package, workers) as pool, Report(package, route) as report:
         searcher = RouteSearch(folder, route, pool, report.watch)
         for number in range(1, passes + 1):
             saved = searcher.improve()
@@ -216,7 +217,7 @@ def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Rou
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise unwritable(folder, error) from error
-        return Route(spec, package.name, rom, config.seed, config.settings)
+        return Route(spec, package.name, rom, config.seed, config.settings, package.source_sha256)
     route = read_route(folder)
     for name, here, there in (
         ("the game", package.name, route.game),
@@ -229,6 +230,10 @@ def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Rou
                 f"holds a search whose {name[4:]} is {there}, not {here}", file=folder, remedy=remedy
             )
     print(f"Going on at {route.pieces[-1].entered if route.pieces else 'power-on'}: {folder}")
+    if route.package_sha256 != package.source_sha256:
+        print("The game package has changed: the search of the segment that is in work begins anew")
+        (folder / SEGMENT).unlink(missing_ok=True)
+        route.package_sha256 = package.source_sha256
     route.settings = config.settings
     return route
 

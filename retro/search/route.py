@@ -70,6 +70,8 @@ class Route:
     rom_sha256: str
     seed: int
     settings: Settings
+    package_sha256: str = ""
+    """Of the package's source, which says what a cell is."""
     pieces: list[Piece] = field(default_factory=list)
     generation: int = 0
     """How many passes of `improve` were begun."""

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from harness.errors import Problem
+from harness.lock import locked
 from harness.track import ROOT
 from retro.run import main
 from retro.search.route import read_route
@@ -133,6 +134,30 @@ def test_another_search_in_the_same_folder_is_refused(found: Path, monkeypatch: 
     with pytest.raises(Problem, match="holds a search whose ROM is 0000"):
         called(monkeypatch, "search", "quarterstep", config(found), "--out", other)
     assert (found / "run" / "route.json").read_bytes() == before
+
+
+def test_two_searches_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("search", "quarterstep", config(tmp_path), "--until", "title", "--out", tmp_path)
+    with locked(tmp_path), pytest.raises(Problem, match="another process works in it"):
+        called(monkeypatch, *words)
+    with locked(tmp_path), pytest.raises(Problem, match="holds no search"):
+        called(monkeypatch, "improve", tmp_path)
+
+
+def test_a_changed_package_begins_the_segment_in_work_anew(tmp_path: Path) -> None:
+    cut = config(tmp_path, frames=400)
+    run("search", "quarterstep", cut, "--out", tmp_path)
+    saved = tmp_path / "segment.npz"
+    assert saved.is_file()
+    table = json.loads((tmp_path / "route.json").read_text())
+    pieces = len(table["pieces"])
+    table["package_sha256"] = "0" * 64
+    (tmp_path / "route.json").write_text(json.dumps(table))
+    done = run("search", "quarterstep", cut, "--until", table["pieces"][-1]["entered"], "--out", tmp_path)
+    assert (
+        "The game package has changed: the search of the segment that is in work begins anew" in done.stdout
+    )
+    assert not saved.exists() and len(read_route(tmp_path).pieces) == pieces
 
 
 def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
