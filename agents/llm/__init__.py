@@ -1,0 +1,1 @@
+"""FIXED: language models behind any OpenAI-compatible endpoint: asked, counted, budgeted, recorded."""
