@@ -1,0 +1,1 @@
+"""FIXED: model-written code runs in a worker process that has locked itself."""

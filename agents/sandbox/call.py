@@ -1,0 +1,80 @@
+"""FIXED: one call as the host holds it: steps are served and counted, and every message is doubted."""
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from agents.sandbox.process import Broken, Process
+from agents.sandbox.protocol import OVER, STEPS, cut, encode, json_text
+
+Serve = Callable[[str], dict[str, Any]]
+"""Takes an environment action and returns the view after it; raises EpisodeOver when there is no more."""
+
+
+class EpisodeOver(Exception):
+    """Raised by a Serve: the skill ends at its `env.step`, and its call returns what was done."""
+
+
+class Call:
+    """A request, the steps until its end, and what came of it."""
+
+    def __init__(self, process: Process, serve: Serve | None) -> None:
+        self._process, self._serve = process, serve
+        self._limits = process.limits
+        self._nonce = secrets.token_hex(8)
+        self.steps = 0
+        """Steps that were served."""
+        self.stopped = ""
+        """OVER or STEPS, once the worker was told to end."""
+
+    def converse(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a request, serve the steps and return the answer: it has a "value", or a "kind" of error.
+
+        Raises:
+            Broken: the worker cannot be used any more.
+        """
+        self._process.begin()
+        self._send(request)
+        while True:
+            message = self._process.receive()
+            if message.get("nonce") != self._nonce:
+                raise Broken("protocol", "the worker sent a message that does not belong to this call")
+            if "end" in message:
+                return self._checked(message["end"])
+            action = message.get("step")
+            if not isinstance(action, str) or self._serve is None or self.stopped:
+                raise Broken("protocol", "the worker asked for what is not to be had")
+            self._send(self._answer(self._serve, cut(action)))
+
+    def _answer(self, serve: Serve, action: str) -> dict[str, Any]:
+        if self.steps >= self._limits.steps:
+            self.stopped = STEPS
+        else:
+            try:
+                view = serve(action)
+            except EpisodeOver:
+                self.stopped = OVER
+            else:
+                self.steps += 1
+                return {"view": view}
+        return {"stop": self.stopped}
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._process.send(encode({"nonce": self._nonce, **message}))
+
+    def _checked(self, end: object) -> dict[str, Any]:
+        if not isinstance(end, dict):
+            raise Broken("protocol", "the worker sent no proper end")
+        checked = {key: end.get(key, "") for key in ("kind", "message", "trace", "output")}
+        if not all(isinstance(value, str) for value in checked.values()):
+            raise Broken("protocol", "the worker sent no proper end")
+        chars = {"output": self._limits.output_chars + 100}
+        checked = {key: cut(value, chars.get(key, 2_100)) for key, value in checked.items()}
+        try:
+            text = json_text(end.get("value"))
+            text.encode()
+        except (ValueError, RecursionError) as error:
+            raise Broken("protocol", f"the worker sent a value that is none: {error}") from None
+        if len(text) > self._limits.value_chars + 2:
+            raise Broken("protocol", "the worker sent too long a value")
+        return {"value": end.get("value"), **checked}

@@ -1,0 +1,222 @@
+"""FIXED: a worker process as the host holds it: started, spoken to within limits, and killed."""
+
+import os
+import select
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from agents.sandbox import bubblewrap
+from agents.sandbox.protocol import decode
+
+_START_SECONDS = 60.0
+_GLANCE_SECONDS = 0.05
+"""A worker that has not answered after this long is looked at more closely."""
+_WALL_FACTOR = 12.0
+"""How much longer than its processor time a worker may take, for it shares the machine."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a skill may use."""
+
+    memory_mb: int = 256
+    """MiB, beside what the worker needs."""
+    seconds: float = 5.0
+    """Of processor time between two messages, and 12 times as many by the clock."""
+    call_seconds: float = 60.0
+    """Of processor time in a whole call; what the host takes for steps does not count."""
+    output_chars: int = 20_000
+    """Kept of what is printed in a call."""
+    source_chars: int = 100_000
+    value_chars: int = 200_000
+    """Of the JSON text of what a call returns."""
+    steps: int = 500
+    """Environment steps of a call."""
+
+    @property
+    def message_bytes(self) -> int:
+        """The longest line that a worker may send."""
+        return 6 * (self.value_chars + self.output_chars) + 65_536
+
+
+class Broken(Exception):
+    """A worker that cannot be used any more; `kind` is one of SkillError's."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Process:
+    """One worker. After Broken was raised, only `kill` may be called."""
+
+    walls: list[str]
+
+    def __init__(self, limits: Limits, unsafe: bool) -> None:
+        """Start a worker and wait until it has locked itself.
+
+        Raises:
+            Broken: it did not start, or could not lock itself; the message says why.
+        """
+        self.limits = limits
+        self._buffer = bytearray()
+        self.seconds = 0.0
+        """By the clock that the worker has had the word since `begin`."""
+        self._processor_before = 0.0
+        theirs_in, self._writing = os.pipe()
+        self._reading, theirs_out = os.pipe()
+        os.set_blocking(self._writing, False)
+        self._poll = select.poll()
+        self._poll.register(self._reading, select.POLLIN)
+        try:
+            wrap = None if unsafe else bubblewrap.find()
+            self._popen, self.pid = _starter.submit(
+                _start, limits, unsafe, theirs_in, theirs_out, wrap
+            ).result()
+        except OSError as error:
+            os.close(self._writing)
+            os.close(self._reading)
+            raise Broken("crash", f"the worker did not start: {error}") from error
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        try:
+            message = self._message(time.monotonic() + _START_SECONDS, None)
+        except Broken as error:
+            self.kill()
+            raise Broken("crash", f"the worker did not start: {error}") from None
+        if "ready" not in message:
+            self.kill()
+            raise Broken("crash", str(message.get("refused")))
+        self.walls = [*message["ready"], *(["bubblewrap"] if wrap else [])]
+
+    def begin(self) -> None:
+        """A call begins: its time is counted from here."""
+        self.seconds = 0.0
+        self._processor_before = self._processor()
+
+    def send(self, line: bytes) -> None:
+        """Give the worker a line, even one that it is slow to read."""
+        deadline = time.monotonic() + self.limits.seconds * _WALL_FACTOR
+        left = memoryview(line)
+        while left:
+            try:
+                left = left[os.write(self._writing, left) :]
+            except BlockingIOError:
+                ready = select.poll()
+                ready.register(self._writing, select.POLLOUT)
+                if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                    raise Broken("timeout", "the worker does not listen") from None
+            except OSError:
+                raise Broken("crash", self._ending()) from None
+
+    def receive(self) -> Any:
+        """The worker's next message; the time until then is the worker's.
+
+        Raises:
+            Broken: it took too long, said too much, said what is no JSON, or is gone.
+        """
+        start = time.monotonic()
+        try:
+            return self._message(start + self.limits.seconds * _WALL_FACTOR, self.limits.seconds)
+        finally:
+            self.seconds += time.monotonic() - start
+            if self.seconds > self.limits.call_seconds:
+                self._check_call()
+
+    def kill(self) -> None:
+        """End the worker at once and give back what belonged to it; may be called again."""
+        if self._popen.returncode is None:
+            self._popen.kill()
+            self._popen.wait()
+        for descriptor in (self._writing, self._reading):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._writing = self._reading = -1
+
+    def _message(self, deadline: float, seconds: float | None) -> Any:
+        before: float | None = None
+        wait = _GLANCE_SECONDS
+        while (end := self._buffer.find(b"\n")) < 0:
+            if len(self._buffer) > self.limits.message_bytes:
+                raise Broken("protocol", "the worker sent too long a message")
+            if not self._poll.poll(wait * 1000):
+                if seconds is not None:
+                    if before is None:
+                        before = self._processor()
+                    wait = seconds - (self._processor() - before)
+                    if wait <= 0:
+                        raise Broken("timeout", f"no step and no end for {seconds:g} s of processor time")
+                wait = max(0.01, min(wait, 1.0, deadline - time.monotonic()))
+            elif data := os.read(self._reading, 65_536):
+                self._buffer += data
+            else:
+                raise Broken("crash", self._ending())
+            if time.monotonic() > deadline:
+                raise Broken("timeout", "no step and no end for too long by the clock")
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        try:
+            message = decode(line)
+        except ValueError as error:
+            raise Broken("protocol", f"the worker sent what is no message: {error}") from None
+        if not isinstance(message, dict):
+            raise Broken("protocol", "the worker sent what is no message")
+        return message
+
+    def _check_call(self) -> None:
+        if self._processor() - self._processor_before > self.limits.call_seconds:
+            raise Broken(
+                "timeout", f"the call took more than {self.limits.call_seconds:g} s of processor time"
+            )
+
+    def _processor(self) -> float:
+        """Seconds of processor time that the worker has used in its life; 0 once it is gone."""
+        try:
+            return time.clock_gettime(~self.pid << 3 | 2)  # the clock of another process: CPUCLOCK_SCHED
+        except OSError:
+            return 0.0
+
+    def _ending(self) -> str:
+        try:
+            status = self._popen.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return "the worker closed its side"
+        return f"the worker ended with status {status}"
+
+
+# A worker dies with the thread that started it (the kernel sees to it), so that none outlives the host; this
+# thread lives as long as the host does.
+_starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sandbox-starter")
+
+
+def _start(
+    limits: Limits, unsafe: bool, reading: int, writing: int, wrap: "bubblewrap.Wrap | None"
+) -> "tuple[subprocess.Popen[bytes], int]":
+    """The process that was started, and the number of the worker, which is another inside bubblewrap."""
+    command = [
+        *bubblewrap.interpreter(),
+        *("-W", "ignore", "-c", "from agents.sandbox.worker import main; main()"),
+        *map(str, (reading, writing, limits.memory_mb, limits.output_chars, limits.value_chars)),
+        "unsafe" if unsafe else "locked",
+    ]
+    environment = {
+        "PYTHONPATH": str(bubblewrap.ROOT),
+        "PYTHONHASHSEED": "0",
+    }  # sets in the same order everywhere
+    if wrap is not None:
+        return wrap.start(command, environment, (reading, writing))
+    popen = subprocess.Popen(
+        command,
+        env=environment,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(reading, writing),
+        start_new_session=True,
+    )
+    return popen, popen.pid
