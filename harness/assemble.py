@@ -130,7 +130,7 @@ def _examine(run: Path) -> Track:
     if not (run / MANIFEST).is_file():
         raise Problem("is no run folder: it has no manifest.json", file=run, remedy="give RUN=outputs/<run>")
     manifest, log = read_manifest(run / MANIFEST), read_log(run / LOG)
-    track = load_track(manifest.track)
+    track = load_track(manifest.track).of_class(manifest.hardware_class)
     reasons = eligibility(manifest, log)
     if log.status == "incomplete" and log.find("checkpoint"):
         remedy = f"python -m {track.name}.eval_speedrun {run}"
@@ -138,8 +138,8 @@ def _examine(run: Path) -> Track:
     if reasons:
         raise Problem("; ".join(reasons), file=run, remedy="run again without what makes it ineligible")
     score = track.score(run / track.evidence_name)
-    if not track.clears(score):
-        raise Problem(track.verdict(score), file=run / track.evidence_name)
+    if reasons := track.shortcomings(score):
+        raise Problem("; ".join(reasons), file=run / track.evidence_name)
     return track
 
 
@@ -240,6 +240,7 @@ def _entry(folder: Path, track: Track) -> RunEntry:
         seed=manifest.seed,
         time_s=milliseconds(log.time_s),
         cpu_s=milliseconds(log.cpu_s),
+        cost=score.cost,
         score=ScoreEntry(value=score.value, low=score.low, high=score.high, count=score.count),
         calibration_s=milliseconds(manifest.calibration_s),
     )
@@ -290,13 +291,14 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     path = assembled.path.relative_to(root)
     complete = show(path, assembled.checks, Console())
     boards.refresh(root)
-    track = path.parent.name
+    record = read_record(assembled.path / RECORD)
+    command = load_track(record.track).command(record.hardware_class)
     if complete:
         print(f"Next: commit {path}, README.md and docs/figures, and open a pull request")
     elif (assembled.path / SECOND).is_dir():
         print(f"Next: write what is pending in {path}, then python -m harness.boards")
     else:
-        print(f"Next: python -m {track}.speedrun --verify {path}")
+        print(f"Next: {command} --verify {path}")
     return 0
 
 

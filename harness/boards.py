@@ -23,14 +23,11 @@ from harness.record import (
     description_fault,
     minutes,
     read_record,
+    spent_text,
 )
-from harness.track import ROOT, load_track
+from harness.track import ROOT, Track, load_track
 
-_COLUMNS = (
-    "#", "record", "time", "CPU s", "score", "second seed", "calibration s", "date", "contributors",
-    "description",
-)  # fmt: skip
-_RIGHT = {"#", "time", "CPU s", "calibration s"}
+_LEFT = {"record", "score", "second seed", "date", "contributors", "description"}
 
 
 class Entry(NamedTuple):
@@ -54,12 +51,18 @@ def read_records(root: Path = ROOT) -> list[Entry]:
 
 
 def board(entries: Iterable[Entry], root: Path = ROOT) -> str:
-    """A Markdown table of records and the first one's curve: verified ones first, the fastest on top."""
-    ordered = sorted(entries, key=lambda entry: (entry.record.verification is None, entry.record.time_s))
-    if not ordered:
+    """A Markdown table of a class's records and the first one's curve: verified first, the best on top."""
+    entries = list(entries)
+    if not entries:
         return "No record yet."
-    lines = [_COLUMNS, tuple("---:" if column in _RIGHT else "---" for column in _COLUMNS)]
-    lines += [_row(entry, root) for entry in ordered]
+    track = load_track(entries[0].record.track)
+    ordered = sorted(
+        entries, key=lambda entry: (entry.record.verification is None, track.spent(entry.record))
+    )
+    rows = [_row(entry, track, root) for entry in ordered]
+    columns = tuple(rows[0])
+    lines = [columns, tuple("---" if column in _LEFT else "---:" for column in columns)]
+    lines += [tuple(row.values()) for row in rows]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     best = ordered[0].folder.relative_to(root).as_posix()
     return f"{table}\n\n![the training curve of {ordered[0].record.name}]({best}/{CURVE})"
@@ -138,21 +141,24 @@ def _block(name: str, entries: Sequence[Entry], root: Path) -> str:
     return board([e for e in entries if (e.record.track, e.record.hardware_class) == place], root)
 
 
-def _row(entry: Entry, root: Path) -> tuple[str, ...]:
+def _row(entry: Entry, track: Track, root: Path) -> dict[str, str]:
+    """Column -> what it says of a record."""
     record, second = entry.record, entry.record.verification
     link = entry.folder.relative_to(root).as_posix()
-    return (
-        str(record.number),
-        f"[{record.name}]({link})",
-        minutes(record.time_s),
-        f"{record.cpu_s:.0f}",
-        interval(record.score),
-        interval(second.score) if second else "pending",
-        f"{record.calibration_s:.2f}",
-        record.date.isoformat(),
-        ", ".join(record.contributors),
-        record.description,
-    )
+    cost = {track.cost: spent_text(track, record)} if track.cost else {}
+    return {
+        "#": str(record.number),
+        "record": f"[{record.name}]({link})",
+        **cost,
+        "time": minutes(record.time_s),
+        "CPU s": f"{record.cpu_s:.0f}",
+        "score": interval(record.score),
+        "second seed": interval(second.score) if second else "pending",
+        "calibration s": f"{record.calibration_s:.2f}",
+        "date": record.date.isoformat(),
+        "contributors": ", ".join(record.contributors),
+        "description": record.description,
+    }
 
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:

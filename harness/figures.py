@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 from numpy.typing import NDArray
 
 from harness.log import RunLog, read_log
-from harness.record import LOG, SECOND, Record, RunEntry, minutes
+from harness.record import LOG, SECOND, Record, RunEntry, minutes, spent_text
 from harness.track import Track
 
 FIRST, LATER = "#0072B2", "#D55E00"
@@ -91,7 +91,7 @@ def training_curve(folder: Path, record: Record, track: Track) -> str:
 
 
 def history(records: Sequence[Record], track: Track) -> str:
-    """The times of a track's records by date, a panel for each class, with a line along the best so far."""
+    """What a track's records took by date, a panel for each class, with a line along the best so far."""
     records = sorted(records, key=lambda record: (record.date, record.number))
     classes = [
         hardware for hardware in track.classes if any(r.hardware_class == hardware.name for r in records)
@@ -101,34 +101,39 @@ def history(records: Sequence[Record], track: Track) -> str:
         panels = figure.subplots(len(classes), 1, squeeze=False, sharex=True)[:, 0]
         for axes, hardware in zip(panels, classes, strict=True):
             here = [record for record in records if record.hardware_class == hardware.name]
-            _draw_history(axes, here, last=max(record.date for record in records).toordinal())
-            axes.set(title=f"{track.title}, {hardware.name}: {hardware.title}", ylabel="training time (m:ss)")
+            _draw_history(axes, here, track, last=max(record.date for record in records).toordinal())
+            label = track.cost or "training time (m:ss)"
+            axes.set(title=f"{track.title}, {hardware.name}: {hardware.title}", ylabel=label)
         _date_axis(panels[-1], records)
         return svg(figure)
 
 
-def _draw_history(axes: Axes, records: Sequence[Record], last: int) -> None:
+def _draw_history(axes: Axes, records: Sequence[Record], track: Track, last: int) -> None:
     best: list[Record] = []
     for record in records:
-        if record.verification and (not best or record.time_s < best[-1].time_s):
+        if record.verification and (not best or track.spent(record) < track.spent(best[-1])):
             best.append(record)
     if best:
         days = [*(record.date.toordinal() for record in best), last]
-        axes.plot(days, [*(r.time_s for r in best), best[-1].time_s], color=FIRST, drawstyle="steps-post")
+        heights = [track.spent(record) for record in (*best, best[-1])]
+        axes.plot(days, heights, color=FIRST, drawstyle="steps-post")
     for record in records:
         face = FIRST if record.verification else "none"
-        axes.plot([record.date.toordinal()], [record.time_s], "o", color=FIRST, mfc=face, ms=6)
+        axes.plot([record.date.toordinal()], [track.spent(record)], "o", color=FIRST, mfc=face, ms=6)
     middle = (min(record.date.toordinal() for record in records) + last) / 2
     for record in [*best, *(record for record in records if not record.verification)]:
         day, pending = record.date.toordinal(), "" if record.verification else " (pending)"
         left = day > middle  # labels stay inside the panel
         axes.annotate(
-            f"{record.name} {minutes(record.time_s)}{pending}", (day, record.time_s), fontsize=9,
+            f"{record.name} {spent_text(track, record)}{pending}", (day, track.spent(record)), fontsize=9,
             xytext=(-6 if left else 6, 5), textcoords="offset points", ha="right" if left else "left",
         )  # fmt: skip
-    slowest = max(record.time_s for record in records)
-    axes.set_ylim(0, 1.2 * slowest)
-    _clock_ticks(axes.yaxis, slowest)
+    most = max(track.spent(record) for record in records)
+    axes.set_ylim(0, 1.2 * most)
+    if track.cost is None:
+        _clock_ticks(axes.yaxis, most)
+    else:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda spent, _: f"{spent:,.0f}"))
 
 
 def _date_axis(axes: Axes, records: Sequence[Record]) -> None:

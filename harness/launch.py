@@ -7,6 +7,7 @@ A speedrun.py ends with
 """
 
 import dataclasses
+import functools
 import os
 import signal
 import time
@@ -24,7 +25,7 @@ from harness.log import read_log
 from harness.manifest import read_manifest
 from harness.run import LOG_NAME, MANIFEST_NAME, SOURCE_NAME, Run, derived_seed, eligibility
 from harness.silent import SilentRun
-from harness.track import Score, Track
+from harness.track import HardwareClass, Score, Track, load_track, open_file_hashes
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,21 @@ def launch(
     evaluate: Callable[[Run], Score],
     source: Path,
 ) -> int:
-    """Parse the command line, train the recipe of this machine's class, evaluate it, say what comes next.
+    """Parse the command line, train the recipe of its class, evaluate it, say what comes next.
 
-    recipes: class name -> frozen dataclass with a `seed`, that of the first run (`run.seed` is the one
-    to use), and a method `smoke()` that gives the same recipe done in seconds. Returns the exit status,
-    0 whatever the score. Of the processes that torchrun starts, the first keeps the run; the others only
-    train.
+    The class is the machine's, or, where `track.class_is_chosen`, the first argument. recipes: class name ->
+    frozen dataclass with a `seed`, that of the first run (`run.seed` is the one to use), and a method
+    `smoke()` that gives the same recipe done in seconds. Returns the exit status, 0 whatever the score. Of
+    the processes that torchrun starts, the first keeps the run; the others only train.
     """
-    hardware = machines.nearest_class(track, machines.inspect())
+    if track.class_is_chosen:
+        hardware, options, recipe = _parse_chosen(track, recipes)
+    else:
+        hardware = machines.nearest_class(track, machines.inspect())
+        options, recipe = _parse(track, recipes[hardware.name])
     if hardware.cores is not None:
         machines.pin(hardware.cores)
     pinned = recipes[hardware.name]
-    options, recipe = _parse(track, pinned)
     flags = [
         f"--recipe.{field.name.replace('_', '-')}"
         for field in dataclasses.fields(pinned)
@@ -91,7 +95,7 @@ def launch(
     with Run.open(run.path) as run:
         score = evaluate(run)
     print(f"The whole run took {time.monotonic() - started:.0f} s", flush=True)
-    print(next_command(track, run, score, options.verify), flush=True)
+    print(next_command(run, score, options.verify), flush=True)
     return 0
 
 
@@ -106,7 +110,7 @@ def second_seed(track: Track, record: Path, recipe: Any, source: Path) -> tuple[
         raise Problem(
             f"is of the track {manifest.track}",
             file=record,
-            remedy=f"python -m {manifest.track}.speedrun --verify {record}",
+            remedy=f"{load_track(manifest.track).command(manifest.hardware_class)} --verify {record}",
         )
     if sha256_file(source) != manifest.source_sha256:
         raise Problem(
@@ -114,21 +118,29 @@ def second_seed(track: Track, record: Path, recipe: Any, source: Path) -> tuple[
             file=record,
             remedy=f"cp {record / SOURCE_NAME} {track.name}/{SOURCE_NAME}",
         )
+    here = open_file_hashes(track)
+    if strange := sorted(dict(here.items() ^ manifest.open_files.items())):
+        commit = manifest.git.commit if manifest.git else None
+        raise Problem(
+            f"not as they were when this record was made: {', '.join(strange)}",
+            file=record / MANIFEST_NAME,
+            remedy=f"check out those files of commit {commit}" if commit else None,
+        )
     if sha256_bytes(canonical_json(dataclasses.asdict(recipe)).encode()) != manifest.recipe_sha256:
         raise Problem(
             f"the record was made by recipe {manifest.recipe_name!r}, and this is another",
             file=record / MANIFEST_NAME,
-            remedy="verify it without flags on a machine of its class",
+            remedy=f"verify it without flags: {track.command(manifest.recipe_name)} --verify {record}"
+            if track.class_is_chosen
+            else "verify it without flags on a machine of its class",
         )
     evidence = sha256_file(record / track.evidence_name)
     return derived_seed(evidence, manifest.recipe_sha256), manifest.run_id
 
 
-def next_command(track: Track, run: Run, score: Score, verifies: Path | None) -> str:
+def next_command(run: Run, score: Score, verifies: Path | None) -> str:
     """What to do with a finished run."""
-    reasons = eligibility(run.manifest, read_log(run.path / LOG_NAME))
-    if not track.clears(score):
-        reasons.append(track.verdict(score))
+    reasons = eligibility(run.manifest, read_log(run.path / LOG_NAME)) + run.track.shortcomings(score)
     if reasons:
         return "No record, because " + "; ".join(reasons)
     if verifies is not None:
@@ -143,6 +155,38 @@ def _terminate(number: int, frame: object) -> NoReturn:
 
 def _parse(track: Track, pinned: Any) -> tuple[Options, Any]:
     """The flags on the command line and the recipe that they leave."""
+    return tyro.cli(
+        _command(pinned),
+        prog=f"python -m {track.name}.speedrun",
+        description=f"{track.title}. Without flags this runs the pinned recipe of this machine's class; "
+        "with any --recipe flag the run ranks nowhere.",
+    )
+
+
+def _parse_chosen(track: Track, recipes: Mapping[str, Any]) -> tuple[HardwareClass, Options, Any]:
+    """The class that the command line names, its other flags and the recipe that they leave."""
+
+    def choose(hardware: HardwareClass) -> Callable[..., Any]:
+        parse = _command(recipes[hardware.name])
+
+        @functools.wraps(parse)
+        def chosen(*arguments: Any, **named: Any) -> tuple[HardwareClass, Options, Any]:
+            return hardware, *parse(*arguments, **named)
+
+        chosen.__doc__ = f"The recipe of {hardware.title}."
+        return chosen
+
+    found: tuple[HardwareClass, Options, Any] = tyro.extras.subcommand_cli_from_dict(
+        {hardware.name: choose(hardware) for hardware in track.classes},
+        prog=f"python -m {track.name}.speedrun",
+        description=f"{track.title}. Without further flags this runs the pinned recipe of the task that is "
+        "named; with any --recipe flag the run ranks nowhere.",
+    )
+    return found
+
+
+def _command(pinned: Any) -> Callable[..., tuple[Options, Any]]:
+    """A function whose signature is the command line."""
     recipe_class: Any = type(pinned)
 
     def command(
@@ -151,9 +195,4 @@ def _parse(track: Track, pinned: Any) -> tuple[Options, Any]:
     ) -> tuple[Options, Any]:
         return options, recipe
 
-    return tyro.cli(
-        command,
-        prog=f"python -m {track.name}.speedrun",
-        description=f"{track.title}. Without flags this runs the pinned recipe of this machine's class; "
-        "with any --recipe flag the run ranks nowhere.",
-    )
+    return command

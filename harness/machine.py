@@ -76,7 +76,7 @@ def misfits(hardware: HardwareClass, machine: Machine) -> list[str]:
         reasons.append(f"this system cannot pin a process to {hardware.cores} cores")
     elif hardware.cores is not None and machine.available_cores != hardware.cores:
         reasons.append(f"cores available: {machine.available_cores}, wanted: exactly {hardware.cores}")
-    if len(machine.gpus) != hardware.gpus:
+    if hardware.gpus is not None and len(machine.gpus) != hardware.gpus:
         reasons.append(f"GPUs visible: {len(machine.gpus)}, wanted: {hardware.gpus or 'none'}")
     others = sorted({name for name in machine.gpus if hardware.gpu_name not in name})
     if hardware.gpus and others:
@@ -84,9 +84,10 @@ def misfits(hardware: HardwareClass, machine: Machine) -> list[str]:
     return reasons
 
 
-def find_class(track: Track, machine: Machine) -> HardwareClass | None:
-    """The class of the track that the machine is of."""
-    return next((hardware for hardware in track.classes if not misfits(hardware, machine)), None)
+def find_class(track: Track, machine: Machine, chosen: str | None = None) -> HardwareClass | None:
+    """The class of the track that the machine is of; where classes are chosen, `chosen` if it is of that."""
+    classes = [c for c in track.classes if not track.class_is_chosen or c.name == chosen]
+    return next((hardware for hardware in classes if not misfits(hardware, machine)), None)
 
 
 def nearest_class(track: Track, machine: Machine) -> HardwareClass:

@@ -61,6 +61,8 @@ class Manifest(BaseModel):
     source_sha256: Sha256
     """Hash of the snapshot speedrun.py."""
     fixed_files: dict[str, Sha256]
+    open_files: dict[str, Sha256] = {}
+    """What a recipe may have changed besides speedrun.py."""
     data: dict[str, Sha256]
     """Every file that training read; empty until the run has read them."""
     git: Git | None

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from harness.errors import Problem
-from harness.record import CURVE, Record, ScoreEntry, minutes
+from harness.record import CURVE, Record, ScoreEntry, minutes, spent_text
 from harness.track import Report, Track
 
 RESULTS = "results"
@@ -66,7 +66,7 @@ def scaffold(record: Record, track: Track) -> str:
 With this folder's `speedrun.py` in place of `{record.track}/speedrun.py`:
 
 ```
-python -m {record.track}.speedrun
+{track.command(record.hardware_class)}
 ```
 """
 
@@ -77,6 +77,7 @@ def results_block(record: Record, track: Track) -> str:
     headings = ["first run", "second run"]
     rows = [
         ("seed", [str(run.seed) for run in runs]),
+        *([(track.cost, [spent_text(track, run) for run in runs])] if track.cost else []),
         ("time", [f"{minutes(run.time_s)} ({run.time_s} s)" for run in runs]),
         ("CPU time", [f"{run.cpu_s} s" for run in runs]),
         (track.metric, [interval(run.score) for run in runs]),

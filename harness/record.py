@@ -13,9 +13,10 @@ from pydantic_core import ErrorDetails
 
 from harness.errors import Problem
 from harness.files import canonical_json, read_json
-from harness.track import Track
+from harness.track import Spent, Track
 
 Seconds = Annotated[FiniteFloat, Field(ge=0, le=366 * 86_400)]
+Cost = Annotated[FiniteFloat, Field(ge=0, le=1e15)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 
@@ -59,6 +60,8 @@ class RunEntry(_Entry):
     seed: Seed
     time_s: Seconds
     cpu_s: Seconds
+    cost: Cost | None = None
+    """Where the track has one, and then it ranks."""
     score: ScoreEntry
     calibration_s: Seconds
 
@@ -77,6 +80,7 @@ class Record(_Entry):
     seed: Seed
     time_s: Seconds
     cpu_s: Seconds
+    cost: Cost | None = None
     score: ScoreEntry
     target: FiniteFloat
     hardware: str
@@ -96,8 +100,12 @@ class Record(_Entry):
         return str(FolderName(self.date, self.number, self.name))
 
     def dump(self) -> str:
-        """The one form in which a record is written."""
-        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        """The one form in which a record is written; a cost that there is not is left away."""
+        content = self.model_dump(mode="json")
+        for run in (content, content["verification"]):
+            if run is not None and run["cost"] is None:
+                del run["cost"]
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_record(path: Path) -> Record:
@@ -169,6 +177,12 @@ def minutes(seconds: float) -> str:
     whole = int(seconds)
     hours, rest = divmod(whole, 3600)
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{whole // 60}:{whole % 60:02d}"
+
+
+def spent_text(track: Track, run: Spent) -> str:
+    """What ranks, for people: "12:38", or "1,234,567" of the track's cost."""
+    spent = track.spent(run)
+    return minutes(spent) if track.cost is None else f"{spent:,.0f}"
 
 
 def _text_fault(text: str, limit: int) -> str | None:

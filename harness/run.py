@@ -47,7 +47,15 @@ from harness.files import (
 from harness.log import LogWriter, read_log
 from harness.manifest import Manifest
 from harness.progress import progress_bar
-from harness.track import ROOT, HardwareClass, Score, Track, fixed_file_hashes, load_track
+from harness.track import (
+    ROOT,
+    HardwareClass,
+    Score,
+    Track,
+    fixed_file_hashes,
+    load_track,
+    open_file_hashes,
+)
 
 __all__ = ["LOG_NAME", "MANIFEST_NAME", "SOURCE_NAME", "Run", "cpu_seconds", "derived_seed", "eligibility"]
 
@@ -109,6 +117,7 @@ class Run:
             verifies=verifies,
             source_sha256=sha256_bytes(text),
             fixed_files=fixed_file_hashes(track),
+            open_files=open_file_hashes(track),
             data={},
             git=manifests.read_git(ROOT),
             packages=manifests.installed_packages(),
@@ -126,7 +135,7 @@ class Run:
         path = _new_folder(outputs, name)
         write_atomic(path / SOURCE_NAME, text)
         write_model(path / MANIFEST_NAME, manifest)
-        run = cls(path, track, manifest, hardware_class.warmup_limit_s)
+        run = cls(path, track.of_class(hardware_class.name), manifest, hardware_class.warmup_limit_s)
         run._log.write("run_start", run_id=manifest.run_id, seed=seed, recipe_sha256=manifest.recipe_sha256)
         unlike = [f"it is not {hardware_class.name}: {reason}" for reason in misfits]
         if reasons := eligibility(manifest, None) + unlike:
@@ -138,7 +147,7 @@ class Run:
     def open(cls, path: Path) -> Self:
         """Open a trained run for its evaluation; a Problem where the checkpoint it saved is not there."""
         manifest = manifests.read_manifest(path / MANIFEST_NAME)
-        track = load_track(manifest.track)
+        track = load_track(manifest.track).of_class(manifest.recipe_name)
         log = read_log(path / LOG_NAME)
         saved = log.get("checkpoint")
         if sha256_file(path / track.checkpoint_name) != saved.fields["sha256"]:
@@ -225,6 +234,9 @@ class Run:
             f"{score.unit}: {self.track.verdict(score)}",
             flush=True,
         )
+        if self.track.cost is not None:
+            cost = "not known" if score.cost is None else f"{score.cost:,.0f}"
+            print(f"{self.track.cost}: {cost}", flush=True)
 
     def stop(self) -> None:
         """End the run: it is complete."""

@@ -4,9 +4,9 @@ import importlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from harness.errors import Problem
 from harness.files import sha256_file
@@ -42,6 +42,15 @@ class Interval(Protocol):
 AnyScore = TypeVar("AnyScore", bound=Interval)
 
 
+class Spent(Protocol):
+    """What a run took: seconds on the clock, and the track's cost where it has one."""
+
+    @property
+    def time_s(self) -> float: ...
+    @property
+    def cost(self) -> float | None: ...
+
+
 @dataclass(frozen=True)
 class Score:
     """What the evidence is worth: the metric and its two-sided 95% interval."""
@@ -63,17 +72,21 @@ class Score:
     """Fields of the recipe that the evidence repeats, because they shaped the play."""
     seed: int | None = None
     """The run's seed, where the evidence repeats it."""
+    cost: float | None = None
+    """What training and play took of `Track.cost`; None = the track has none, or it is not known."""
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(number) for number in (self.value, self.low, self.high, *self.outcomes)):
             raise ValueError("a score and its outcomes must be finite")
+        if self.cost is not None and not (math.isfinite(self.cost) and self.cost >= 0):
+            raise ValueError(f"a cost of {self.cost}")
         if len(self.outcomes) != self.count or not self.count:
             raise ValueError(f"{len(self.outcomes)} outcomes for {self.count} {self.unit}")
 
 
 @dataclass(frozen=True)
 class HardwareClass:
-    """A kind of machine with a board of its own."""
+    """A kind of machine with a board of its own; where `Track.class_is_chosen`, a task with one."""
 
     name: str
     """Short name, as in folder names: "cpu", "1xH100"."""
@@ -81,12 +94,14 @@ class HardwareClass:
     """Name for people: "two CPU cores"."""
     cores: int | None
     """Exactly so many cores may be available to the run; None = any number."""
-    gpus: int
-    """Exactly so many GPUs must be visible; 0 = none may be."""
+    gpus: int | None
+    """Exactly so many GPUs must be visible; 0 = none may be, None = any number."""
     gpu_name: str
     """Part of the name of every GPU; "" where there is none."""
     warmup_limit_s: float
     """The longest warm-up before the clock starts, in seconds."""
+    target: float | None = None
+    """The target of this class; None = the track's."""
 
 
 class Report(NamedTuple):
@@ -144,6 +159,37 @@ class Track:
     """On which side of the target scores are good."""
     boards: tuple[Board, ...] = ()
     """Tables in README.md besides those of the classes."""
+    cost: str | None = None
+    """What ranks in place of wall time, as a board's column: "tokens". Every score must tell it."""
+    class_is_chosen: bool = False
+    """Whether the classes are tasks, of which the command line names one; else the machine decides."""
+    open_files: tuple[str, ...] = ()
+    """Paths or globs of files besides speedrun.py that a recipe may change; a record's runs share them."""
+
+    def of_class(self, name: str | None) -> Self:
+        """The same track with the target of a class; unchanged where the class is unknown or has none."""
+        target = next((hardware.target for hardware in self.classes if hardware.name == name), None)
+        return self if target is None else replace(self, target=target)
+
+    def command(self, class_name: str | None) -> str:
+        """The command line that runs the recipe of a class."""
+        chosen = f" {class_name}" if self.class_is_chosen else ""
+        return f"python -m {self.name}.speedrun{chosen}"
+
+    def spent(self, run: Spent) -> float:
+        """What ranks, less being better: the run's cost, or its seconds where the track has none."""
+        if self.cost is None:
+            return run.time_s
+        if run.cost is None:
+            raise Problem(f"a run of {self.name} that does not tell its {self.cost}")
+        return run.cost
+
+    def shortcomings(self, score: Score) -> list[str]:
+        """Why evidence of this score makes no record; empty = it does."""
+        reasons = [] if self.clears(score) else [self.verdict(score)]
+        if self.cost is not None and score.cost is None:
+            reasons.append(f"its {self.cost} are not known")
+        return reasons
 
     def bound(self, score: Interval) -> float:
         """The end of a score's interval that decides: the low one, or with the goal "below" the high one."""
@@ -191,10 +237,19 @@ def available_tracks(root: Path = ROOT) -> list[str]:
 
 def fixed_file_hashes(track: Track, root: Path = ROOT) -> dict[str, str]:
     """Path from `root` -> SHA-256 of every fixed file, sorted; a Problem where a pattern matches nothing."""
+    return _hashes(track, "fixed", track.fixed_files, root)
+
+
+def open_file_hashes(track: Track, root: Path = ROOT) -> dict[str, str]:
+    """The same of every file of `Track.open_files`."""
+    return _hashes(track, "open", track.open_files, root)
+
+
+def _hashes(track: Track, kind: str, patterns: Sequence[str], root: Path) -> dict[str, str]:
     found: set[Path] = set()
-    for pattern in track.fixed_files:
+    for pattern in patterns:
         matches = {path for path in root.glob(pattern) if path.is_file()}
         if not matches:
-            raise Problem(f"no file matches the fixed files {pattern!r} of track {track.name!r}", file=root)
+            raise Problem(f"no file matches the {kind} files {pattern!r} of track {track.name!r}", file=root)
         found |= matches
     return {path.relative_to(root).as_posix(): sha256_file(path) for path in sorted(found)}

@@ -10,6 +10,7 @@ from harness.errors import Problem
 from harness.files import canonical_json, sha256_bytes
 from harness.packed import read_unpacked
 from harness.record import LOG, MANIFEST, RECORD, worse
+from harness.track import load_track
 
 _NEEDS = ("manifest", "verification/manifest")
 
@@ -28,7 +29,8 @@ def first_seed(home: RecordFolder) -> str:
 def verification(home: RecordFolder) -> str:
     """A second run, with a seed that nobody could choose, has been added."""
     if home.record.verification is None:
-        raise Pending(f"pending - run python -m {home.record.track}.speedrun --verify {_shown(home)}")
+        command = load_track(home.record.track).command(home.record.hardware_class)
+        raise Pending(f"pending - run {command} --verify {_shown(home)}")
     return f"seed {home.record.verification.seed}"
 
 
@@ -48,9 +50,9 @@ def second_seed(home: RecordFolder) -> str:
 
 @rule(*_NEEDS)
 def same_recipe(home: RecordFolder) -> str:
-    """Both runs ran the same recipe from the same source on the same data."""
+    """Both runs ran the same recipe from the same source and open files on the same data."""
     first, second = home.first.manifest, home.second.manifest
-    for name in ("recipe_name", "recipe_sha256", "source_sha256", "recipe", "data"):
+    for name in ("recipe_name", "recipe_sha256", "source_sha256", "open_files", "recipe", "data"):
         found, expected = getattr(second, name), getattr(first, name)
         expect(name, found, expected, by=MANIFEST, file=home.second.name(MANIFEST))
     return f"{first.recipe_name!r}, {first.recipe_sha256}"

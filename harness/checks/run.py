@@ -58,7 +58,7 @@ def eligible(run: RunFiles) -> str:
 def class_(run: RunFiles) -> str:
     """The machine in the manifest is of the class that the manifest names."""
     machine, name = run.manifest.machine, run.manifest.hardware_class
-    found = find_class(run.home.track, machine)
+    found = find_class(run.home.track, machine, chosen=name)
     if found is None or found.name != name:
         named = next((hardware for hardware in run.home.track.classes if hardware.name == name), None)
         why = "; ".join(misfits(named, machine)) if named else f"{run.home.track.name} has no class {name!r}"
@@ -84,9 +84,9 @@ def fixed_files(run: RunFiles) -> str:
 
 @rule("manifest", "track")
 def data(run: RunFiles) -> str:
-    """Training read files that the track allows, with their pinned hashes, and says so."""
+    """Training read files that the track allows, with their pinned hashes, and says so; or there are none."""
     found, allowed, file = run.manifest.data, run.home.track.data_files(), run.name(MANIFEST)
-    if not found:
+    if allowed and not found:
         raise Problem("data names no file, expected every file that training read", file=file)
     for name, digest in sorted(found.items()):
         if name not in allowed:

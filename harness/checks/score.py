@@ -71,6 +71,18 @@ def score(run: RunFiles) -> str:
     return f"{claimed.value} [{claimed.low}, {claimed.high}]"
 
 
+@rule("evidence", "schema")
+def cost(run: RunFiles) -> str:
+    """The record's cost is that of the evidence, and it is known where the track has one."""
+    name, claimed, played = run.home.track.cost, run.entry.cost, run.score.cost
+    expect(run.field("cost"), claimed, played, by=run.evidence, file=RECORD)
+    if name is None:
+        return "time ranks"
+    if played is None:
+        raise Problem(f"the {name} are not known, expected to be told in full", file=run.evidence)
+    return f"{played:,.0f} {name}"
+
+
 @rule("log_order", "schema")
 def score_in_log(run: RunFiles) -> str:
     """The record's score is, to the last digit, the one that the evaluation logged."""
@@ -107,6 +119,7 @@ RULES: tuple[Rule[RunFiles], ...] = (
     evidence,
     evidence_source,
     score,
+    cost,
     score_in_log,
     target,
 )

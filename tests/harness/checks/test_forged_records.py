@@ -310,6 +310,10 @@ FORGERIES = [
     Forgery("second seed chosen", in_second(lambda f: f.reseed(7)), ("second_seed",), "seed is 7, expected"),
     Forgery("equal seeds", equal_seeds, ("second_seed",), "expected another than the first run's"),
     Forgery(
+        "other open files", in_second(lambda f: f.manifest(open_files={"prompt.md": "0" * 64})),
+        ("same_recipe",), "open_files is {'prompt.md'",
+    ),
+    Forgery(
         "second seed from a flag", in_second(lambda f: f.manifest(seed_source="flag")), ("second_seed",),
         "'flag'",
     ),

@@ -44,6 +44,7 @@ FORGERIES = [
     # ---- what record.json says of a run ----
     Forgery("time", lambda f: f.own("time_s", 0.001), ("time",), "time_s is 0.001, expected"),
     Forgery("CPU time", lambda f: f.own("cpu_s", 9.5), ("cpu_time",), "cpu_s is 9.5, expected"),
+    Forgery("cost where time ranks", lambda f: f.own("cost", 7.0), ("cost",), "cost is 7.0, expected None"),
     Forgery("seed", lambda f: f.own("seed", 7), ("manifest_agrees",), "seed is 7, expected"),
     Forgery(
         "calibration", lambda f: f.own("calibration_s", 9.0), ("manifest_agrees",),
