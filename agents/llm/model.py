@@ -42,6 +42,11 @@ class Model:
         self._gate = Gate(settings.concurrency, settings.requests_per_minute)
         self._replays = cache is not None and cache.mode == "replay"
         self._key = None if self._replays else read_key(self._rules)
+        if self._key and self._key in settings.model_dump_json():
+            raise Problem(
+                "the settings of the model hold the key itself",
+                remedy="name an environment variable in api_key_env",
+            )
         self._endpoint = None if self._replays else Endpoint(settings, self._rules, self._key)
         self._price = settings.price or price_of(settings.name, datetime.now(UTC).date())
         if ledger.budget.dollars is not None and self._price is None:
