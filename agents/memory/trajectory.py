@@ -7,8 +7,10 @@ from typing import Any, Literal, NamedTuple
 from agents.benchmarks.base import Episode
 
 Ending = Literal["success", "failure", "step limit", "turn limit", "tokens", "budget", "gave up"]
-"""Why an episode ended. "failure": by the environment, without the goal; "tokens": the next answer did not fit
-into the episode's own tokens; "budget": nor into the run's; "gave up": too many answers in a row held no action.
+"""Why an episode ended.
+
+"failure": by the environment, without the goal; "tokens": the next answer did not fit into the episode's own
+tokens; "budget": nor into the run's; "gave up": too many answers in a row held no action.
 """
 
 

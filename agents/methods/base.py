@@ -13,7 +13,7 @@ from harness.files import STRICT
 
 if TYPE_CHECKING:
     from agents.llm.messages import Message
-    from agents.llm.model import Reply
+    from agents.llm.reply import Reply
     from agents.sandbox.host import Sandbox
 
 __all__ = [
@@ -36,11 +36,11 @@ class MethodSettings(BaseModel):
 
     model_config = STRICT
 
-    sleep_tokens: int = Field(40_000, ge=1_000)
+    sleep_tokens: int = Field(80_000, ge=1_000)
     """Prompt and completion tokens of one sleep. A call that would not fit by its estimate is not made."""
     sleep_turns: int = Field(8, ge=2, le=50)
     """Answers of one sleep."""
-    answer_tokens: int = Field(6_000, ge=64)
+    answer_tokens: int = Field(8_000, ge=64)
     """Completion tokens of one answer in a sleep, and of one of Voyager's."""
     functions: int = Field(40, ge=1, le=500)
     """Functions that a codebook or a skill library holds at most."""
@@ -58,8 +58,6 @@ class MethodSettings(BaseModel):
     """Skills that a query of the skill library returns."""
     refinements: int = Field(4, ge=1, le=20)
     """voyager: programs written for one task before it is given up."""
-    task_steps: int = Field(300, ge=1)
-    """voyager: environment steps of one program."""
 
 
 class Asks(Protocol):

@@ -10,7 +10,7 @@ from harness.files import sha256_file
 FOLDER = Path(__file__).parent
 
 
-def render(name: str, **values: object) -> str:
+def render(name: str, /, **values: object) -> str:
     """The prompt `<name>.md` with its values, which the comment on top of the file lists.
 
     Raises:

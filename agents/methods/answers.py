@@ -1,0 +1,95 @@
+"""FIXED: what a model's answers hold when it sleeps: JSON, programs and texts between tags, read strictly."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from agents.core.actions import spoken
+from agents.llm.reply import Reply
+
+Model = TypeVar("Model", bound=BaseModel)
+Value = TypeVar("Value")
+
+_FENCE = re.compile(
+    r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL
+)
+
+
+class Unusable(ValueError):
+    """Why an answer cannot be used, in words for the model that wrote it."""
+
+    def __init__(self, *faults: str) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+def read_answer(reply: Reply, read: Callable[[str], Value]) -> Value:
+    """What `read` makes of the words of a reply, which are without the model's thoughts.
+
+    Raises:
+        Unusable: `read` did, or the reply is a refusal or empty; what was cut off is read as far as it goes.
+    """
+    if reply.finish in ("refusal", "content_filter"):
+        raise Unusable("it was a refusal")
+    if reply.finish == "context":
+        raise Unusable("the conversation is too long for the model")
+    text = spoken(reply.text)
+    cut_off = "it was cut off at the most tokens that an answer may have, so be shorter"
+    if not text:
+        raise Unusable(cut_off if reply.finish == "length" else "it was empty")
+    try:
+        return read(text)
+    except Unusable as fault:
+        if reply.finish == "length":
+            raise Unusable(*fault.faults, cut_off) from fault
+        raise
+
+
+def blocks(text: str, *languages: str) -> list[str]:
+    """The contents of the fenced blocks of any of these languages, in order; "" = blocks that name none."""
+    return [match[3] for match in _FENCE.finditer(f"{text}\n") if match[2].lower() in languages]
+
+
+def read_json(text: str, model: type[Model]) -> Model:
+    """The last JSON block of an answer, or else the whole answer, checked against a schema.
+
+    Raises:
+        Unusable: there is none, it is no JSON, or it does not fit.
+    """
+    found = blocks(text, "json") or blocks(text, "")
+    content = (found[-1] if found else text).strip()
+    if not found and not content.startswith("{"):
+        raise Unusable("there is no ```json block in it")
+    try:
+        value: Any = json.loads(content, strict=False)  # so that strings may hold line breaks
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno} of it"
+        raise Unusable(f"it is no JSON: {error.msg}, {place}") from error
+    except (ValueError, RecursionError) as error:
+        raise Unusable("it is no JSON: a number is too long, or it is nested too deep") from error
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        faults = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in error.errors()[:5]]
+        raise Unusable(*faults) from error
+
+
+def between(text: str, tag: str) -> str:
+    """What stands between the last `<tag>` and the `</tag>` after it.
+
+    Raises:
+        Unusable: there is no such thing, or it is empty.
+    """
+    match = re.search(rf".*<{tag}>(.*?)</{tag}>", text, re.DOTALL | re.IGNORECASE)
+    if match is None:
+        raise Unusable(f"there is no <{tag}>...</{tag}> in it")
+    if not match[1].strip():
+        raise Unusable(f"<{tag}> is empty")
+    return match[1].strip()
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location) or "the JSON"
