@@ -99,16 +99,22 @@ class ChatServer:
 def serving(script: Script = plain) -> Iterator[ChatServer]:
     """A server in a thread, at a free port."""
     server = ChatServer(script)
-    config = uvicorn.Config(server.app(), log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+    with running(server.app()) as server.url:
+        yield server
+
+
+@contextlib.contextmanager
+def running(app: Starlette) -> Iterator[str]:
+    """An application in a thread, at a free port; its address, /v1 included."""
+    config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
     runner = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=runner.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    server.url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     while not runner.started:
         time.sleep(0.005)
     try:
-        yield server
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     finally:
         runner.should_exit = True
         thread.join(5)
