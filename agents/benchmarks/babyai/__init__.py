@@ -10,15 +10,23 @@ from agents.benchmarks.base import Benchmark, Environment, Player, Split
 
 
 class BabyAI(Benchmark):
-    """Levels of Minigrid."""
+    """Levels of this process, or of a server where its address is given."""
 
     name = "babyai"
     title = "BabyAI"
     tasks = tasks.TASKS
     metric = "success rate"
 
+    def __init__(self, server: str | None = None) -> None:
+        """`server`: where `python -m agents.benchmarks.babyai.server` listens, as "http://127.0.0.1:8080"."""
+        self.server = server
+
     def make(self) -> Environment:
-        # Minigrid takes seconds to import.
+        # Minigrid takes seconds to import, and clients of a server do without.
+        if self.server is not None:
+            from agents.benchmarks.babyai.client import RemoteEnvironment
+
+            return RemoteEnvironment(self.server)
         from agents.benchmarks.babyai.environment import BabyAIEnvironment
 
         return BabyAIEnvironment()

@@ -5,7 +5,7 @@ from typing import Any
 
 from agents.benchmarks.babyai.level import make_level
 from agents.benchmarks.babyai.tasks import step_limit
-from agents.benchmarks.babyai.text import View, describe, read_view, state_of
+from agents.benchmarks.babyai.text import View, describe, plain, read_view, state_of
 from agents.benchmarks.base import Environment, Episode, Step
 
 ACTIONS = ("turn left", "turn right", "go forward", "pick up", "drop", "toggle")
@@ -40,7 +40,7 @@ class BabyAIEnvironment(Environment):
         if self.done:
             raise RuntimeError("the episode is over")
         self.steps += 1
-        name = " ".join(action.lower().split())
+        name = plain(action)
         notes, failed = [], False
         if name in ACTIONS:
             failed = self._act(ACTIONS.index(name))
@@ -48,7 +48,7 @@ class BabyAIEnvironment(Environment):
                 notes.append("Nothing happens.")
         else:
             self._changed = False
-            notes.append(f'"{name[:80]}" is no action, so nothing happens. Actions: {", ".join(ACTIONS)}.')
+            notes.append(f'"{name}" is no action, so nothing happens. Actions: {", ".join(ACTIONS)}.')
         notes.append(describe(self._view))
         if self._success:
             notes.append("The mission is done.")

@@ -49,6 +49,11 @@ class View(NamedTuple):
     free: list[Cell]
 
 
+def plain(action: str) -> str:
+    """An action as it is compared and shown: one line in small letters, at most 80 of them."""
+    return " ".join(action.encode("utf-8", "replace").decode().lower().split())[:80].strip()
+
+
 def read_view(image: Sequence[Sequence[Sequence[int]]], direction: int) -> View:
     """Take apart an observation: `image` is [left to right][far to near] (type, colour, state)."""
     things, walls, free = {}, [], []

@@ -1,0 +1,119 @@
+"""FIXED: BabyAI played on a server: the same episodes and traces as in this process."""
+
+import contextlib
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from agents.benchmarks.babyai.text import plain
+from agents.benchmarks.base import Environment, Episode, Step
+from harness.errors import Problem
+
+_SECONDS = 60.0  # that a reply may take
+_KEEP_ALIVE = 30.0  # seconds; the server closes idle connections after more
+
+
+class RemoteEnvironment(Environment):
+    """An episode on a server, `python -m agents.benchmarks.babyai.server`; one request a step."""
+
+    def __init__(self, server: str) -> None:
+        """`server`: its address, as "http://127.0.0.1:8080".
+
+        Raises:
+            Problem: no server of BabyAI answers there.
+        """
+        self._server = server.rstrip("/")
+        self._key: str | None = None
+        self._told: dict[str, Any] = {}
+        try:
+            # Settings of a proxy in the environment are not for a server next door.
+            self._client = httpx.Client(
+                base_url=self._server,
+                timeout=_SECONDS,
+                trust_env=False,
+                limits=httpx.Limits(max_connections=1, keepalive_expiry=_KEEP_ALIVE),
+            )
+        except httpx.InvalidURL as error:
+            raise Problem(f"{server!r} is no address: {error}", remedy="http://127.0.0.1:8080") from None
+        try:
+            if self._ask("GET", "/health").get("benchmark") != "babyai":
+                raise Problem(
+                    f"what answers at {server} is no server of BabyAI", remedy="check host and port"
+                )
+        except Problem:
+            self._client.close()
+            raise
+
+    def reset(self, episode: Episode) -> str:
+        """Begin an episode; returns the first observation.
+
+        Raises:
+            Problem: no such task or level, too many sessions, or no answer.
+        """
+        self._give_back()
+        told = self._ask("POST", "/sessions", {"task": episode.task, "seed": episode.seed})
+        self._key = told["session"]
+        self.episode = episode
+        self._take(told)
+        return self.observation
+
+    def step(self, action: str) -> Step:
+        """Take an action.
+
+        Raises:
+            RuntimeError: the episode is over.
+            Problem: the session is closed, or there is no answer.
+        """
+        if self.done:
+            raise RuntimeError("the episode is over")
+        told = self._ask("POST", f"/sessions/{self._key}/step", {"action": plain(action)})
+        self._take(told)
+        return Step(self.observation, told["reward"], self.done)
+
+    def actions(self) -> Sequence[str]:
+        return tuple(self._told["actions"])
+
+    def state(self) -> dict[str, Any]:
+        return copy.deepcopy(self._told["state"])
+
+    def details(self) -> Mapping[str, Any]:
+        return dict(self._told["details"])
+
+    @property
+    def success(self) -> bool:
+        return bool(self._told["success"])
+
+    def close(self) -> None:
+        self._give_back()
+        self._client.close()
+
+    def _take(self, told: dict[str, Any]) -> None:
+        self._told = told
+        self.goal, self.observation = told["goal"], told["observation"]
+        self.done, self.steps = told["done"], told["steps"]
+        self.score, self.total = told["score"], told["total"]
+
+    def _give_back(self) -> None:
+        """Close the session; one that is gone, or whose server is, expires by itself."""
+        key, self._key = self._key, None
+        if key is not None:
+            with contextlib.suppress(httpx.HTTPError):
+                self._client.delete(f"/sessions/{key}")
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        try:
+            reply = self._client.request(method, path, json=body)
+            told = reply.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise Problem(
+                f"no answer from {self._server}: {error or type(error).__name__}",
+                remedy="start it with: python -m agents.benchmarks.babyai.server",
+            ) from None
+        if not isinstance(told, dict):
+            told = {"error": "its answer is no JSON object"}
+        if "error" in told or not reply.is_success:
+            reason = told.get("error", f"status {reply.status_code}")
+            raise Problem(f"{self._server}: {reason}", remedy=told.get("remedy"))
+        return told
