@@ -1,0 +1,7 @@
+"""FIXED: experiments on Crafter: python -m agents.benchmarks.crafter.train --config_file ..."""
+
+from agents.core.train import main
+from harness.errors import run_command
+
+if __name__ == "__main__":
+    run_command(lambda: main("crafter"))

@@ -1,0 +1,125 @@
+"""FIXED: a run's folder is its checkpoint: who may write there, and what a run that broke off goes on from.
+
+What counts is written an episode or a sleep a line; a line that a crash cut short is dropped, and what it
+told of is done again, with the answers that the cache has kept.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agents.config import Config, config_text, differences, read_config
+from harness.errors import Problem
+from harness.files import parse_json, read_bytes, read_json, unwritable, write_atomic
+
+CONFIG, MANIFEST, CACHE, CALLS = "config.yaml", "manifest.json", "cache.sqlite", "calls.jsonl"
+
+_FREE = ("budget.",)  # what a run that goes on may be told anew: it changes no answer
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep a folder to oneself.
+
+    Raises:
+        Problem: another run holds it, or it cannot be written.
+    """
+    path = folder / ".lock"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise Problem(
+            "another run is writing into this folder", file=folder, remedy="wait for it or stop it"
+        ) from None
+    finally:
+        os.close(handle)  # which unlocks
+
+
+def begin(folder: Path, config: Config) -> None:
+    """Make the folder of a new run.
+
+    Raises:
+        Problem: it holds something already, or cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = sorted(path.name for path in folder.iterdir() if path.name != ".lock")
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    if held:
+        raise Problem(
+            f"there is a run in this folder already: it holds {held[0]}",
+            file=folder,
+            remedy=f"go on with --resume {folder}, or choose another --name",
+        )
+    write_config(folder, config)
+
+
+def write_config(folder: Path, config: Config) -> None:
+    """Write the config of a run, with every key."""
+    write_atomic(folder / CONFIG, config_text(config))
+
+
+def config_of(folder: Path, config: Config | None) -> Config:
+    """The config of the run in a folder, or `config` where that is given and the same but for its budget.
+
+    Raises:
+        Problem: there is no run, or `config` asks for another one; it names the keys.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        raise Problem("there is no run in this folder", file=folder, remedy="start one with --config_file")
+    before = read_config(path)
+    if config is None:
+        return before
+    changed = [key for key in differences(before, config) if not key.startswith(_FREE)]
+    if changed:
+        raise Problem(
+            f"the config is not that of the run in this folder: {', '.join(changed)} differ",
+            file=path,
+            remedy="only the budget may change; choose another --name for another run",
+        )
+    return config
+
+
+def check_same(folder: Path, manifest: dict[str, Any]) -> None:
+    """Refuse to go on with other prompts or environments than those that a run began with.
+
+    Raises:
+        Problem: it names what has changed.
+    """
+    path = folder / MANIFEST
+    before = read_json(path)
+    changed = [
+        name
+        for part in ("prompts", "environments")
+        for name in sorted({*before[part], *manifest[part]})
+        if before[part].get(name) != manifest[part].get(name)
+    ]
+    if changed:
+        raise Problem(
+            f"since this run began, {', '.join(changed)} changed: prompts, or the libraries of environments",
+            file=path,
+            remedy="restore them, or start a run of another name",
+        )
+
+
+def whole_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON-lines file, [] where it is not there; a cut-off last line is not among them."""
+    if not path.exists():
+        return []
+    content = read_bytes(path)
+    lines = content[: content.rfind(b"\n") + 1].split(b"\n")[:-1]
+    values = [parse_json(line, path, number) for number, line in enumerate(lines, start=1)]
+    for number, value in enumerate(values, start=1):
+        if not isinstance(value, dict):
+            raise Problem("not a JSON object", file=path, line=number)
+    return values

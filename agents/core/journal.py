@@ -1,0 +1,175 @@
+"""FIXED: what a run writes down of its episodes, its sleeps and its memory.
+
+- `trajectories.jsonl`: every episode in full, a line each, in order; those of the evaluation come last
+- `episodes.jsonl`: the same without the turns
+- `sleeps.jsonl`: what each sleep asked, was answered and decided
+- `memory/000.json`: the memory at the start; `memory/001.json` after the first sleep, with `001.diff`
+
+Of all values only `seconds` and `clock` (seconds since the run began, pauses between resumes left out) differ
+from run to run of the same config and answers.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from agents.core.checkpoint import whole_lines
+from agents.memory.experience import uses
+from agents.memory.trajectory import Trajectory
+from agents.methods.base import Sleep
+from harness.files import canonical_json, read_json, unwritable, write_atomic
+
+Part = Literal["learn", "eval"]
+Row = dict[str, Any]
+"""An episode without its turns; see `episode_row`."""
+
+TRAJECTORIES, EPISODES, SLEEPS, MEMORY = "trajectories.jsonl", "episodes.jsonl", "sleeps.jsonl", "memory"
+TIMES = frozenset(("seconds", "clock"))
+
+
+class Journal:
+    """The files of a run, and what they hold so far."""
+
+    def __init__(self, folder: Path) -> None:
+        """Go on from what a folder holds; what a crash left half written is removed."""
+        self.folder = folder
+        folder.joinpath(MEMORY).mkdir(exist_ok=True)
+        lines, self.sleeps = _consistent(
+            whole_lines(folder / TRAJECTORIES), whole_lines(folder / SLEEPS), folder / MEMORY
+        )
+        self.rows = [episode_row(line) for line in lines]
+        self.pending = [
+            Trajectory.from_json(line["trajectory"])
+            for line in lines
+            if line["part"] == "learn" and line["batch"] >= len(self.sleeps)
+        ]
+        """Episodes that no sleep has followed yet."""
+        for name, values in ((TRAJECTORIES, lines), (SLEEPS, self.sleeps), (EPISODES, self.rows)):
+            write_atomic(folder / name, b"".join(map(_line, values)))
+        for path in folder.joinpath(MEMORY).iterdir():
+            if int(path.stem) > len(self.sleeps):
+                path.unlink()
+        self._before = max((line["clock"] for line in (*lines, *self.sleeps)), default=0.0)
+        self._start = time.monotonic()
+
+    @property
+    def clock(self) -> float:
+        """Seconds that the run has taken so far."""
+        return self._before + time.monotonic() - self._start
+
+    def count(self, part: Part) -> int:
+        """Episodes played of a part."""
+        return sum(row["part"] == part for row in self.rows)
+
+    def memory(self) -> dict[str, Any] | None:
+        """The memory as of the last sleep; None = the run has not begun."""
+        path = self._memory(len(self.sleeps))
+        return dict(read_json(path)) if path.exists() else None
+
+    def begin(self, memory: Mapping[str, Any]) -> None:
+        """Note the memory that the run starts with."""
+        self._remember(0, memory)
+
+    def add_episode(
+        self, part: Part, trajectory: Trajectory, seconds: float, phase: int | None, batch: int | None
+    ) -> Row:
+        """Write an episode down; returns its row."""
+        value = {
+            "part": part,
+            "phase": phase,
+            "batch": batch,
+            "seconds": round(seconds, 3),
+            "clock": round(self.clock, 3),
+            "trajectory": trajectory.to_json(),
+        }
+        row = episode_row(value)
+        self._append(TRAJECTORIES, value)
+        self._append(EPISODES, row)
+        self.rows.append(row)
+        if part == "learn":
+            self.pending.append(trajectory)
+        return row
+
+    def add_sleep(self, sleep: Sleep, memory: Mapping[str, Any], seconds: float) -> None:
+        """Write a sleep down, and the memory after it."""
+        number = len(self.sleeps) + 1
+        self._remember(number, memory)
+        write_atomic(self._memory(number).with_suffix(".diff"), sleep.diff and sleep.diff.rstrip("\n") + "\n")
+        value = {
+            "index": number - 1,
+            "episodes": self.count("learn"),
+            "seconds": round(seconds, 3),
+            "clock": round(self.clock, 3),
+            **sleep.to_json(),
+        }
+        self._append(SLEEPS, value)
+        self.sleeps.append(value)
+        self.pending.clear()
+
+    def _memory(self, number: int) -> Path:
+        return self.folder / MEMORY / f"{number:03d}.json"
+
+    def _remember(self, number: int, memory: Mapping[str, Any]) -> None:
+        write_atomic(
+            self._memory(number), json.dumps(memory, indent=1, sort_keys=True, allow_nan=False) + "\n"
+        )
+
+    def _append(self, name: str, value: Mapping[str, Any]) -> None:
+        path = self.folder / name
+        try:
+            with path.open("ab", buffering=0) as handle:
+                handle.write(_line(value))
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+
+def episode_row(line: Mapping[str, Any]) -> Row:
+    """What episodes.jsonl says of a line of trajectories.jsonl."""
+    trajectory = Trajectory.from_json(line["trajectory"])
+    return {
+        **{name: line[name] for name in ("part", "phase", "batch", "seconds", "clock")},
+        "index": trajectory.index,
+        "task": trajectory.episode.task,
+        "seed": trajectory.episode.seed,
+        "goal": trajectory.goal,
+        "ending": trajectory.ending,
+        "success": trajectory.success,
+        "score": trajectory.score,
+        "return": trajectory.total,
+        "steps": trajectory.steps,
+        "answers": len(trajectory.turns),
+        "unread": sum(not turn.action for turn in trajectory.turns),
+        "tokens": dict(trajectory.tokens),
+        "skills": {name: vars(use) for name, use in uses([trajectory]).items()},
+        "details": dict(trajectory.details),
+    }
+
+
+def without_times(value: Any) -> Any:
+    """A value of the journal without what differs from run to run."""
+    if isinstance(value, dict):
+        return {key: without_times(entry) for key, entry in value.items() if key not in TIMES}
+    return [without_times(entry) for entry in value] if isinstance(value, list) else value
+
+
+def _consistent(
+    lines: list[dict[str, Any]], sleeps: list[dict[str, Any]], memory: Path
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The longest beginnings that belong together, should the system have lost some lines and kept others."""
+    learned = sum(line["part"] == "learn" for line in lines)
+    sound = 0
+    while (
+        sound < len(sleeps)
+        and sleeps[sound]["episodes"] <= learned
+        and (memory / f"{sound + 1:03d}.json").exists()
+    ):
+        sound += 1
+    if sound < len(sleeps):
+        lines = [line for line in lines if line["part"] == "learn"]
+    return [line for line in lines if line["batch"] is None or line["batch"] <= sound], sleeps[:sound]
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return canonical_json(value).encode() + b"\n"

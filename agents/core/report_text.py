@@ -1,0 +1,277 @@
+"""FIXED: report.md: a report for people."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Report = Mapping[str, Any]
+
+CLOCK = "## Clock"
+"""From this heading on, reports of equal runs differ."""
+
+_MOST_ROWS = 40  # of a table; the JSON has them all
+_SKILL_ROWS = 25
+_TITLES = {
+    "learning_curve": "Score of each batch",
+    "cost": "Tokens so far",
+    "skill_reuse": "What skills do",
+    "wake_sleep_split": "Tokens awake and asleep",
+}
+_ENDED = {
+    "budget": "The run ended before its last episode, within its budget",
+    "interrupted": "The run was interrupted",
+    "failed": "The run broke off",
+}
+
+
+def report_text(report: Report, figures: Sequence[str]) -> str:
+    """The report as Markdown; `figures` names those that lie in figures/."""
+    parts = [f"# {report['method']} on {report['title']}", *_first(report), _head(report)]
+    parts += [f"![{title}](figures/{name}.svg)" for name, title in _TITLES.items() if name in figures]
+    parts += [*_learning(report), *_tasks(report), *_cost(report), *_skills(report), *_memory(report)]
+    parts += [*_sleeps(report), *_clock(report)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _first(report: Report) -> list[str]:
+    """What a reader must know before any number."""
+    parts = []
+    if report["status"] != "complete":
+        played = sum(part["episodes"] for part in (report["learning"], report["evaluation"]) if part)
+        planned = report["planned"]["learn"] + report["planned"]["eval"]
+        parts.append(
+            f"**{_ENDED[report['status']]}: {report['reason'].rstrip('.')}.** {played} of {planned} episodes "
+            "were played to their end; only these count below, while tokens are those of all calls."
+        )
+    if report["sandbox"] == "unsafe":
+        parts.append(
+            "> **WARNING: nothing confined the code that the model wrote (`sandbox: unsafe`).** It could "
+            "read and change files, use the network, and reach the environments and scores of this run. Do "
+            "not trust these numbers where nobody has read that code."
+        )
+    return parts
+
+
+def _head(report: Report) -> str:
+    model, metric = report["model"], report["metric"]
+    answered = [name for name in model["answered"] if name != model["asked"]]
+    total, learning = report["calls"]["total"], report["learning"]
+    rows = [
+        ("run", f"`{report['name']}`"),
+        (
+            "model",
+            _cell(model["asked"]) + (f", which answered as {_cell(', '.join(answered))}" if answered else ""),
+        ),
+        ("episodes", _episodes(report)),
+    ]
+    if learning is not None:
+        first, last = report["batches"][0]["score"], report["batches"][-1]["score"]
+        course = f"; first batch {first:.3f}, last {last:.3f}" if len(report["batches"]) > 1 else ""
+        rows.append((f"{metric} while learning", _score(learning) + course))
+    if report["evaluation"] is not None:
+        where = f"{metric} in the evaluation, on {report['evaluation_split']}"
+        rows.append((where, _score(report["evaluation"])))
+    rows += [
+        ("tokens", _tokens(total)),
+        (
+            "tokens a success",
+            "no success" if not report["tokens_per_success"] else f"{report['tokens_per_success']:,.0f}",
+        ),
+        ("cost", _dollars(total)),
+        ("sandbox", "**unsafe: none**" if report["sandbox"] == "unsafe" else report["sandbox"]),
+    ]
+    return _table(("", ""), rows)
+
+
+def _episodes(report: Report) -> str:
+    parts = []
+    for part, planned, verb in (("learning", "learn", "learning"), ("evaluation", "eval", "evaluation")):
+        if report["planned"][planned]:
+            count = report[part]["episodes"] if report[part] else 0
+            parts.append(f"{count} of {report['planned'][planned]} of the {verb}")
+    return ", ".join(parts) + f"; {len(report['sleeps'])} sleeps"
+
+
+def _learning(report: Report) -> list[str]:
+    batches = report["batches"]
+    if not batches:
+        return []
+    several = len({batch["phase"] for batch in batches}) > 1
+    header = [
+        "batch",
+        *(["phase"] if several else []),
+        "episodes",
+        "score",
+        "successes",
+        "steps",
+        "by skills",
+    ]
+    rows = [
+        [
+            batch["batch"] + 1,
+            *([batch["phase"] + 1] if several else []),
+            f"{batch['first'] + 1} to {batch['first'] + batch['episodes']}",
+            f"{batch['score']:.3f}",
+            batch["successes"],
+            batch["steps"],
+            f"{batch['skill_steps'] / max(1, batch['steps']):.0%}",
+            f"{batch['wake_tokens']:,}",
+            f"{batch['sleep_tokens']:,}",
+        ]
+        for batch in batches
+    ]
+    return ["## Learning", _table([*header, "tokens awake", "tokens asleep"], rows), *_endings(report)]
+
+
+def _endings(report: Report) -> list[str]:
+    parts = []
+    for name in ("learning", "evaluation"):
+        if report[name]:
+            endings = ", ".join(f"{ending} {count}" for ending, count in report[name]["endings"].items())
+            unread = report[name]["unread"]
+            more = f"; {unread} answers held no action that could be read" if unread else ""
+            parts.append(f"How the episodes of the {name} ended: {endings}{more}.")
+    return parts
+
+
+def _tasks(report: Report) -> list[str]:
+    parts = []
+    for name in ("learning", "evaluation"):
+        if report[name]:
+            rows = [
+                [
+                    task,
+                    values["episodes"],
+                    f"{values['score']:.3f}",
+                    values["successes"],
+                    f"{values['steps']:.1f}",
+                    f"{values['answers']:.1f}",
+                    f"{values['tokens']:,.0f}",
+                ]
+                for task, values in report[name]["tasks"].items()
+            ]
+            header = ("task", "episodes", "score", "successes", "steps", "answers", "tokens")
+            parts += [
+                f"## Tasks: {name}",
+                "Steps, answers and tokens are those of a mean episode.",
+                _table(header, rows),
+            ]
+            if report[name]["summary"]:
+                summary = "; ".join(f"{key} {value:.4g}" for key, value in report[name]["summary"].items())
+                parts.append(f"{report['title']} reports: {summary}.")
+    return parts
+
+
+def _cost(report: Report) -> list[str]:
+    names = {"wake": "awake", "sleep": "asleep", "eval": "evaluation", "total": "**all**"}
+    rows = [
+        [
+            names.get(phase, phase),
+            calls["calls"],
+            f"{calls['prompt']:,}",
+            f"{calls['cached']:,}",
+            f"{calls['completion']:,}",
+            f"{calls['reasoning']:,}",
+            _dollars(calls),
+        ]
+        for phase, calls in report["calls"].items()
+    ]
+    header = ("", "calls", "prompt", "of it cached", "completion", "of it reasoning", "cost")
+    parts = ["## Cost", _table(header, rows)]
+    unmetered = report["calls"]["total"]["unmetered"]
+    if unmetered:
+        parts.append(
+            f"**Of {unmetered} calls the server did not tell the tokens: the numbers are lower bounds.**"
+        )
+    return parts
+
+
+def _skills(report: Report) -> list[str]:
+    if not report["skills"]:
+        return []
+    rows = [
+        [f"`{_cell(name)}`", use["calls"], use["failed"], use["steps"], use["episodes"], use["successes"]]
+        for name, use in report["skills"].items()
+    ]
+    header = ("skill", "calls", "failed", "steps", "episodes", "of them successful")
+    return ["## Skills", _table(header, rows, _SKILL_ROWS)]
+
+
+def _memory(report: Report) -> list[str]:
+    memory = report["memory"]
+    if not memory["text"] and not memory["skills"]:
+        return ["## Memory", "The memory is empty."]
+    parts = ["## Memory"]
+    if memory["text"]:
+        parts += [
+            f"What it adds to the prompt of an episode of {memory['task']}:",
+            _block(memory["text"], "text"),
+        ]
+    if memory["skills"]:
+        parts += ["The skills:", _block(memory["skills"], "python")]
+    return parts
+
+
+def _sleeps(report: Report) -> list[str]:
+    if not any(sleep["answers"] for sleep in report["sleeps"]):
+        return []
+    rows = [
+        [
+            sleep["index"] + 1,
+            sleep["episodes"],
+            "changed" if sleep["changed"] else "kept",
+            _cell(sleep["reason"]),
+            len(sleep["errors"]),
+            sleep["answers"],
+            f"{sleep['tokens']:,}",
+        ]
+        for sleep in report["sleeps"]
+    ]
+    header = ("sleep", "after episode", "memory", "reason", "faults", "answers", "tokens")
+    return ["## Sleeps", _table(header, rows)]
+
+
+def _clock(report: Report) -> list[str]:
+    clock = report["clock"]
+    return [
+        CLOCK,
+        f"{clock['seconds']:,.0f} s in all; {clock['model_seconds']:,.0f} s of answers, those side by side "
+        f"added up. Requests tried again: {clock['retries']}. Calls without an answer: "
+        f"{clock['failed_calls']}.",
+    ]
+
+
+def _score(scores: Mapping[str, Any]) -> str:
+    return f"{scores['score']:.3f} (95% interval {scores['low']:.3f} to {scores['high']:.3f})"
+
+
+def _tokens(calls: Mapping[str, Any]) -> str:
+    return f"{calls['tokens']:,}" + (" or more" if calls["unmetered"] else "")
+
+
+def _dollars(calls: Mapping[str, Any]) -> str:
+    if calls["dollars"] is None:
+        return "unknown"
+    more = f", and {calls['unpriced']} calls of unknown cost" if calls["unpriced"] else ""
+    return f"${calls['dollars']:.4f}{more}"
+
+
+def _table(header: Sequence[object], rows: Sequence[Sequence[object]], most: int = _MOST_ROWS) -> str:
+    left = len(rows) - most
+    shown = rows if left <= 0 else [*rows[: most // 2], ["..."] * len(header), *rows[-(most - most // 2) :]]
+    lines = [header, ["---"] * len(header), *shown]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """A model's words in one cell of a table."""
+    line = " ".join(text.split())
+    line = line if len(line) <= 300 else f"{line[:300]}..."
+    return re.sub(r"([|<>\[\]`*_\\])", r"\\\1", line)
+
+
+def _block(text: str, language: str) -> str:
+    """A model's words as they are, whatever marks they hold."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

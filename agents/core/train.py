@@ -1,0 +1,184 @@
+"""FIXED: the command line of a benchmark's experiments: start, resume or replay a run, and report on it."""
+
+import json
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from agents.config import Config, read_config
+from agents.core import checkpoint
+from agents.core.figures import draw_figures
+from agents.core.loop import End, Experiment, Extent
+from agents.core.provenance import make_manifest
+from agents.core.replay import REPORT, REPORT_TEXT, extent_of, unequal
+from agents.core.report import Report, make_report
+from agents.core.report_text import report_text
+from agents.core.watch import short
+from harness.errors import Problem
+from harness.files import write_atomic
+from harness.track import ROOT
+
+OUTPUTS = ROOT / "outputs" / "agents"
+
+_STATUS = {"complete": 0, "budget": 0, "interrupted": 130, "failed": 2}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Run an experiment: agents that learn from episode to episode."""
+
+    config_file: Path | None = None
+    """The config, such as agents/configs/babyai/react-gpt5_mini-balrog.yaml."""
+    name: str | None = None
+    """Name of the run's folder in outputs/agents/; that of the config where it is not given."""
+    resume: Path | None = None
+    """Folder of a run that broke off: go on with it. A config file may raise its budget."""
+    replay: Path | None = None
+    """Folder of a run that ended: run it again from its recorded answers, and compare."""
+    model: str | None = None
+    """Ask this model instead of the config's."""
+    base_url: str | None = None
+    """Ask this server instead of the config's: http://127.0.0.1:5012/v1."""
+
+
+def main(benchmark: str, method: str | None = None) -> int:
+    """Do what the command line asks for, on this benchmark alone, and with this method alone if one is named.
+
+    Returns the exit status: 0 where the run is complete or its budget spent, 130 after Ctrl-C, 2 where it
+    broke off, 1 where a replay differs.
+
+    Raises:
+        Problem: it cannot start.
+    """
+    options = tyro.cli(Options, prog=f"python -m agents.benchmarks.{benchmark}.train")
+    if sum(folder is not None for folder in (options.resume, options.replay)) > 1:
+        raise Problem("a run is either resumed or replayed")
+    config = None
+    if options.config_file is not None:
+        config = read_config(options.config_file, model=options.model, base_url=options.base_url)
+    elif options.model is not None or options.base_url is not None:
+        raise Problem("--model and --base_url change a config", remedy="name it with --config_file")
+    if options.resume is not None:
+        return _resume(options.resume, config, benchmark, method)
+    if options.replay is not None:
+        return _replay(options, config, benchmark, method)
+    if config is None:
+        raise Problem("no config is named", remedy="give --config_file, --resume or --replay")
+    _check(config, benchmark, method)
+    assert options.config_file is not None
+    return run_new(_folder(options.name or options.config_file.stem), config)
+
+
+def run_new(folder: Path, config: Config) -> int:
+    """Start a run in a folder that holds nothing."""
+    checkpoint.begin(folder, config)
+    with checkpoint.locked(folder):
+        return _run(folder, config)
+
+
+def _resume(folder: Path, config: Config | None, benchmark: str, method: str | None) -> int:
+    if not folder.is_dir():
+        raise Problem("there is no such folder", file=folder)
+    with checkpoint.locked(folder):
+        config = checkpoint.config_of(folder, config)
+        _check(config, benchmark, method)
+        checkpoint.write_config(folder, config)
+        return _run(folder, config)
+
+
+def _replay(options: Options, config: Config | None, benchmark: str, method: str | None) -> int:
+    replayed = options.replay
+    assert replayed is not None
+    extent = extent_of(replayed)
+    config = checkpoint.config_of(replayed, config)
+    _check(config, benchmark, method)
+    folder = _folder(options.name or f"{replayed.resolve().name}-replay")
+    checkpoint.begin(folder, config)
+    with checkpoint.locked(folder):
+        status = _run(folder, config, replayed, extent)
+    if status == _STATUS["failed"]:
+        return status
+    differing = unequal(replayed, folder)
+    if differing:
+        print(f"The replay differs from {replayed} in: {', '.join(differing)}", file=sys.stderr)
+        return 1
+    print(f"The replay is equal to {replayed} in all but times.")
+    return 0
+
+
+def _run(folder: Path, config: Config, replayed: Path | None = None, extent: Extent | None = None) -> int:
+    """Make the run in a folder that is locked, and report on it."""
+    try:
+        experiment = Experiment(folder, config, replayed=replayed, extent=extent)
+    except Problem:
+        if not (folder / checkpoint.MANIFEST).exists():  # nothing has begun, so the name stays free
+            shutil.rmtree(folder)
+        raise
+    try:
+        manifest = make_manifest(config, experiment.confinement)
+        if (folder / checkpoint.MANIFEST).exists():
+            checkpoint.check_same(folder, manifest)
+        else:
+            write_atomic(folder / checkpoint.MANIFEST, json.dumps(manifest, indent=2) + "\n")
+        try:
+            end = experiment.run()
+        except Exception as error:
+            write_report(experiment, End("failed", f"{type(error).__name__}: {error}"))
+            raise
+        report = write_report(experiment, end)
+    finally:
+        experiment.close()
+    _summarise(folder, report)
+    return _STATUS[end.status]
+
+
+def write_report(experiment: Experiment, end: End) -> Report:
+    """Write report.json, report.md and figures/ of a run that has ended as told."""
+    folder = experiment.folder
+    report = make_report(experiment, end)
+    figures = draw_figures(report)
+    (folder / "figures").mkdir(exist_ok=True)
+    for name, content in figures.items():
+        write_atomic(folder / "figures" / f"{name}.svg", content)
+    text = report_text(report, list(figures))
+    write_atomic(folder / REPORT_TEXT, text.encode("utf-8", "replace"))
+    write_atomic(folder / REPORT, json.dumps(report, indent=2, allow_nan=False) + "\n")
+    return report
+
+
+def _summarise(folder: Path, report: Report) -> None:
+    """Say on the terminal what came of the run, and where to read more."""
+    if report["status"] != "complete":
+        print(f"Ended early ({report['status']}): {report['reason']}", file=sys.stderr)
+        print(f"Go on with: --resume {folder}", file=sys.stderr)
+    if report["sandbox"] == "unsafe":
+        print("WARNING: nothing confined the code that the model wrote (sandbox: unsafe)", file=sys.stderr)
+    for part in ("learning", "evaluation"):
+        if report[part]:
+            scores = report[part]
+            print(f"{part}: {report['metric']} {scores['score']:.3f} in {scores['episodes']} episodes")
+    total = report["calls"]["total"]
+    dollars = "unknown" if total["dollars"] is None else f"${total['dollars']:.4f}"
+    print(f"{short(total['tokens'])} tokens in {total['calls']} calls; cost {dollars}")
+    print(f"report: {folder / REPORT_TEXT}")
+
+
+def _check(config: Config, benchmark: str, method: str | None) -> None:
+    if config.benchmark != benchmark:
+        raise Problem(
+            f"the config is for {config.benchmark}",
+            remedy=f"run it with: python -m agents.benchmarks.{config.benchmark}.train",
+        )
+    if method is not None and config.method != method:
+        raise Problem(f"the config is for the method {config.method}, and this command for {method} alone")
+
+
+def _folder(name: str) -> Path:
+    if not name or "/" in name or name.startswith("."):
+        raise Problem(
+            f"{name!r} cannot be the name of a run", remedy="choose one without / that begins with no dot"
+        )
+    return OUTPUTS / name

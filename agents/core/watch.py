@@ -1,0 +1,72 @@
+"""FIXED: what is seen of a run while it runs: a bar with score, tokens, dollars and the time that is left."""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tqdm import tqdm
+
+from agents.llm.ledger import Ledger, Totals
+from harness.progress import progress_bar
+
+_SECONDS_BETWEEN = 1.0  # counting calls takes time
+
+
+class Watch:
+    """The bar of a run. Thread-safe."""
+
+    def __init__(self, total: int, rows: Sequence[dict[str, Any]], metric: str, ledger: Ledger) -> None:
+        """`rows` are those of the episodes played so far; they grow with the run."""
+        self._rows, self._metric, self._ledger = rows, metric, ledger
+        self._lock = threading.Lock()
+        self._due = 0.0
+        self._bar = progress_bar(total, "episode")
+        self._bar.initial = self._bar.n = len(rows)
+        self.show()
+
+    def show(self) -> None:
+        """Show what has changed, at most once a second."""
+        with self._lock:
+            now = time.monotonic()
+            if now >= self._due:
+                self._due = now + _SECONDS_BETWEEN
+                self._draw()
+
+    def advance(self) -> None:
+        """An episode has been played."""
+        with self._lock:
+            self._bar.update(1)
+            self._draw()
+
+    def say(self, text: str) -> None:
+        """Print a line above the bar."""
+        tqdm.write(text)
+
+    def close(self) -> None:
+        with self._lock:
+            self._draw()
+            self._bar.close()
+
+    def _draw(self) -> None:
+        scores = [row["score"] for row in self._rows if row["part"] == "learn"]
+        totals = self._ledger.totals()
+        parts = [f"{self._metric} {sum(scores) / len(scores):.2f}"] if scores else []
+        parts += [f"{short(totals.tokens)} tokens{'+' if totals.unmetered else ''}", dollars_text(totals)]
+        self._bar.set_postfix_str(", ".join(parts), refresh=True)
+
+
+def short(count: float) -> str:
+    """A count for people: 950, 12.3k, 4.56M."""
+    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:.3g}{sign}"
+    return f"{count:.0f}"
+
+
+def dollars_text(totals: Totals) -> str:
+    """What calls cost, and what of it is unknown."""
+    if totals.unpriced and totals.unpriced == totals.calls:
+        return "cost unknown"
+    more = f" and {totals.unpriced} calls of unknown cost" if totals.unpriced else ""
+    return f"${totals.dollars:.4f}{more}" if totals.dollars < 1 else f"${totals.dollars:.2f}{more}"
