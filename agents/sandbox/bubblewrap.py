@@ -60,11 +60,20 @@ def find() -> Wrap | None:
     program = shutil.which("bwrap")
     if program is None:
         return None
+    command = [program, *_arguments(1), "--", *interpreter(), "-c", "import json"]
     try:
-        popen, _ = Wrap(program).start([*interpreter(), "-c", "import json"], {}, ())
-        return Wrap(program) if popen.wait(60) == 0 else None
-    except (OSError, ValueError, KeyError, subprocess.TimeoutExpired):
+        tried = subprocess.run(
+            command,
+            env={},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return None
+    return Wrap(program) if tried.returncode == 0 and b"child-pid" in tried.stdout else None
 
 
 def _arguments(status: int) -> list[str]:

@@ -33,7 +33,6 @@ class Call:
         Raises:
             Broken: the worker cannot be used any more.
         """
-        self._process.begin()
         self._send(request)
         while True:
             message = self._process.receive()

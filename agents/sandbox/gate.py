@@ -15,9 +15,8 @@ MAX_FUNCTIONS = 200
 """Top-level functions of a module."""
 
 _DUNDER = re.compile(r"__\w*[a-z]\w*__")
-_INSIDES = frozenset(
-    "f_back f_builtins f_code f_globals f_locals tb_frame tb_next gi_frame gi_code gi_yieldfrom cr_frame cr_code "
-    "ag_frame ag_code co_code co_consts".split()  # noqa: SIM905 (longer as a list)
+_INSIDES = re.compile(
+    "f_(back|builtins|code|globals|locals)|tb_(frame|next)|(gi|cr|ag)_(frame|code)|co_(code|consts)"
 )
 """Attributes that lead from values into the interpreter."""
 _BY_NAME = frozenset({"getattr", "hasattr", "setattr", "attrgetter", "methodcaller"})
@@ -96,7 +95,7 @@ def _faults(node: ast.AST, spoken: set[ast.Constant]) -> Iterator[tuple[int, str
             wanted = arguments[1:2] if name in ("getattr", "hasattr", "setattr") else arguments
             if not all(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in wanted):
                 yield line, f"{name} takes the attribute's name as a plain string here"
-            elif any(ast.literal_eval(a) in _INSIDES for a in wanted):
+            elif any(_INSIDES.fullmatch(ast.literal_eval(a)) for a in wanted):
                 yield line, f"{name} is not allowed to reach into frames and code"
         case ast.Constant(value=str(text)) if node not in spoken and _DUNDER.search(text):
             yield line, f"the string holds {_DUNDER.search(text)[0]}, which is not allowed"  # type: ignore[index]
@@ -110,7 +109,7 @@ def _faults(node: ast.AST, spoken: set[ast.Constant]) -> Iterator[tuple[int, str
 
 def _hidden(name: str) -> bool:
     special = _DUNDER.fullmatch(name) and name not in ("__init__", "__name__", "__post_init__")
-    return bool(special) or name in _INSIDES
+    return bool(special or _INSIDES.fullmatch(name))
 
 
 def _unimportable(name: str) -> str:

@@ -208,6 +208,10 @@ class Sandbox:
         text = encode(request)
         request["seed"] = int.from_bytes(hashlib.sha256(text).digest()[:8])
         process = self._ready()
+        if not process.begin():  # what an earlier call left behind shall not spoil this one
+            self._kill()
+            process = self._ready()
+            process.begin()
         self._fresh = False
         call = Call(process, serve)
         try:

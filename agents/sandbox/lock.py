@@ -14,6 +14,8 @@ _SECCOMP_MODE_FILTER = 2
 # The same numbers on every architecture.
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_RESTRICT_SELF = 444, 446
 _LANDLOCK_CREATE_RULESET_VERSION = 1
+_INTERPRETER_MB = 48
+"""Address space that the interpreter has taken before it runs any code, rounded up."""
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 
 
@@ -22,9 +24,8 @@ class LockError(Exception):
 
 
 def limit(memory_mb: int) -> None:
-    """Let this process have that many MiB of address space more than it has, and no core dump."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    room = pages * resource.getpagesize() + memory_mb * 2**20
+    """Let code in this process have about that many MiB of address space, and no core dump."""
+    room = (_INTERPRETER_MB + memory_mb) * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (room, room))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

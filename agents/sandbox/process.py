@@ -17,6 +17,8 @@ _GLANCE_SECONDS = 0.05
 _WALL_FACTOR = 12.0
 """How much longer than its processor time a worker may take, for it shares the machine."""
 
+_DEAD = "the process that ran the code has died"
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -87,16 +89,20 @@ class Process:
             message = self._message(time.monotonic() + _START_SECONDS, None)
         except Broken as error:
             self.kill()
-            raise Broken("crash", f"the worker did not start: {error}") from None
+            status = self._popen.returncode
+            raise Broken("crash", f"the worker did not start: {error} (status {status})") from None
         if "ready" not in message:
             self.kill()
             raise Broken("crash", str(message.get("refused")))
         self.walls = [*message["ready"], *(["bubblewrap"] if wrap else [])]
 
-    def begin(self) -> None:
-        """A call begins: its time is counted from here."""
+    def begin(self) -> bool:
+        """A call begins: its time is counted from here. False if the worker spoke or died unasked."""
+        if self._buffer or self._poll.poll(0):
+            return False
         self.seconds = 0.0
         self._processor_before = self._processor()
+        return True
 
     def send(self, line: bytes) -> None:
         """Give the worker a line, even one that it is slow to read."""
@@ -111,7 +117,7 @@ class Process:
                 if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
                     raise Broken("timeout", "the worker does not listen") from None
             except OSError:
-                raise Broken("crash", self._ending()) from None
+                raise Broken("crash", _DEAD) from None
 
     def receive(self) -> Any:
         """The worker's next message; the time until then is the worker's.
@@ -154,7 +160,7 @@ class Process:
             elif data := os.read(self._reading, 65_536):
                 self._buffer += data
             else:
-                raise Broken("crash", self._ending())
+                raise Broken("crash", _DEAD)
             if time.monotonic() > deadline:
                 raise Broken("timeout", "no step and no end for too long by the clock")
         line = bytes(self._buffer[:end])
@@ -179,13 +185,6 @@ class Process:
             return time.clock_gettime(~self.pid << 3 | 2)  # the clock of another process: CPUCLOCK_SCHED
         except OSError:
             return 0.0
-
-    def _ending(self) -> str:
-        try:
-            status = self._popen.wait(1.0)
-        except subprocess.TimeoutExpired:
-            return "the worker closed its side"
-        return f"the worker ended with status {status}"
 
 
 # A worker dies with the thread that started it (the kernel sees to it), so that none outlives the host; this

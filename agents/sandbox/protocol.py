@@ -40,7 +40,7 @@ def cut(text: str, chars: int = MESSAGE_CHARS) -> str:
     """A text of at most about `chars` characters that says where it was cut, all of it valid Unicode."""
     if len(text) > chars:
         text = f"{text[:chars]}… ({len(text) - chars} more characters)"
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _finite(text: str) -> float:

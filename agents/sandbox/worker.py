@@ -46,23 +46,20 @@ class Channel:
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reading, self._writing = reading, writing
-        self._received = b""
         self._nonce = ""
 
     def send(self, key: str, value: object) -> None:
-        line = memoryview(encode({"nonce": self._nonce, key: value}))
-        while line:
-            line = line[os.write(self._writing, line) :]
+        line = encode({"nonce": self._nonce, key: value})
+        while len(line) > (written := os.write(self._writing, line)):
+            line = line[written:]
 
     def receive(self) -> Any:
-        parts = [self._received]
-        while b"\n" not in parts[-1]:
-            data = os.read(self._reading, 1 << 20)
-            if not data:
+        parts = [os.read(self._reading, 65_536)]  # the host sends nothing before it is asked
+        while not parts[-1].endswith(b"\n"):
+            if not parts[-1]:
                 os._exit(0)
-            parts.append(data)
-        line, _, self._received = b"".join(parts).partition(b"\n")
-        message = decode(line)
+            parts.append(os.read(self._reading, 65_536))
+        message = decode(b"".join(parts))
         self._nonce = message["nonce"]
         return message
 
