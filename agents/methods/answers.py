@@ -50,6 +50,7 @@ def read_answer(reply: Reply, read: Callable[[str], Value]) -> Value:
 
 def blocks(text: str, *languages: str) -> list[str]:
     """The contents of the fenced blocks of any of these languages, in order; "" = blocks that name none."""
+    text = text.replace("\r\n", "\n")
     return [match[3] for match in _FENCE.finditer(f"{text}\n") if match[2].lower() in languages]
 
 
