@@ -191,5 +191,6 @@ class _Induction:
             state_help=benchmark.state_help(),
             modules=MODULES,
             longest=settings.function_chars,
+            steps=self.sandbox.limits.steps,
             verify=settings.verify,
         )

@@ -66,9 +66,10 @@ class SpeedRunner(Method):
     def sleep(self, batch: Sequence[Trajectory], index: int) -> Sleep:
         experience = self.experience.extended(batch)
         allowance = Allowance(self.tools.settings.sleep_tokens)
-        conversation = Conversation(self.tools, f"sleep/{index}", self._system(), allowance)
         errors: list[str] = []
         with self.tools.sandbox() as sandbox:
+            system = self._system(sandbox.limits.steps)
+            conversation = Conversation(self.tools, f"sleep/{index}", system, allowance)
             found = self._work(conversation, sandbox, experience, batch, errors)
         self.experience = experience
         if isinstance(found, str):
@@ -164,7 +165,7 @@ class SpeedRunner(Method):
         told["output"] = cut(told["output"].strip(), OUTPUT_CHARS)
         return render("code_output", **told, last=last)
 
-    def _system(self) -> str:
+    def _system(self, steps: int) -> str:
         settings, benchmark = self.tools.settings, self.tools.benchmark
         return render(
             "speedrunner_system",
@@ -178,6 +179,7 @@ class SpeedRunner(Method):
             turns=settings.sleep_turns,
             functions=settings.functions,
             longest=settings.function_chars,
+            steps=steps,
         )
 
     def _user(self, experience: Experience, batch: Sequence[Trajectory], code: bool) -> str:
