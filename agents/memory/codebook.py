@@ -47,15 +47,16 @@ class Codebook:
         self.versions: list[Version] = []
 
     def draft(self, edits: Sequence[Edit], most: int, longest: int) -> Draft:
-        """What the edits lead to; `most` functions of at most `longest` characters are allowed."""
+        """What the edits lead to; `most` functions besides helpers may be, each of `longest` characters."""
         functions = dict(self.functions)
         faults = []
         for number, edit in enumerate(edits, 1):
             fault = _apply(functions, edit, longest)
             if fault:
                 faults.append(f"edit {number} ({edit.op} {edit.name[:60]}): {fault}")
-        if not faults and len(functions) > most:
-            faults.append(f"the codebook would have {len(functions)} functions, and may have {most}")
+        count = sum(function.public for function in functions.values())
+        if not faults and count > most:
+            faults.append(f"the codebook would have {count} functions, and may have {most}")
         return Draft(functions, tuple(faults))
 
     def commit(self, draft: Draft, reason: str, sleep: int) -> str:

@@ -33,12 +33,20 @@ class SkillLibrary:
         self.log = list(log)
 
     @property
+    def public(self) -> list[str]:
+        """The names of the skills that agents may call."""
+        return [name for name, skill in self.skills.items() if skill.function.public]
+
+    @property
     def skills(self) -> dict[str, Skill]:
         """By name, in the order in which the names came."""
         return {skill.function.name: skill for skill in self.log}
 
     def add(self, skill: Skill) -> str:
-        """Add a skill; returns the diff of the module."""
+        """Add a skill; returns the diff of the module, "" (and adds nothing) if its function is there."""
+        known = self.skills.get(skill.function.name)
+        if known is not None and known.function == skill.function:
+            return ""
         before = self.source()
         self.log.append(skill)
         return diff_texts(before, self.source(), "library", len(self.log))
@@ -48,8 +56,11 @@ class SkillLibrary:
         return module_source(skill.function for skill in self.skills.values())
 
     def retrieve(self, query: str, count: int) -> list[Skill]:
-        """The skills that a query means most, best first; then the latest that share no word with it."""
-        skills = list(self.skills.values())
+        """The skills that a query means most, best first; then the latest that share no word with it.
+
+        Helpers are not among them.
+        """
+        skills = [skill for skill in self.skills.values() if skill.function.public]
         places = [place for place, _ in rank(query, [skill.description for skill in skills])]
         latest = [place for place in reversed(range(len(skills))) if place not in places]
         return [skills[place] for place in [*places, *latest][:count]]

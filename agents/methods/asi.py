@@ -135,9 +135,9 @@ class _Induction:
         names = [function.name for function in functions]
         if twice := {name for name in names if names.count(name) > 1}:
             raise Unusable(f"defined twice: {', '.join(sorted(twice))}")
-        most = self.tools.settings.functions
-        if len(self.library.skills) + len(functions) > most:
-            raise Unusable(f"the library may have {most} functions, and has {len(self.library.skills)}")
+        most, known = self.tools.settings.functions, len(self.library.public)
+        if known + sum(function.public for function in functions) > most:
+            raise Unusable(f"the library may have {most} functions, and has {known}")
         if functions:
             self._try(functions, answer.replay, trajectory)
         return answer.reason, functions

@@ -42,8 +42,8 @@ class MethodSettings(BaseModel):
     """Answers of one sleep."""
     answer_tokens: int = Field(8_000, ge=64)
     """Completion tokens of one answer in a sleep, and of one of Voyager's."""
-    functions: int = Field(40, ge=1, le=500)
-    """Functions that a codebook or a skill library holds at most."""
+    functions: int = Field(60, ge=1, le=200)
+    """Functions that a codebook or a skill library holds at most, helpers not counted."""
     function_chars: int = Field(6_000, ge=100)
     """Characters of one function's source."""
     guide_chars: int = Field(6_000, ge=100)

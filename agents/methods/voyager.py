@@ -38,7 +38,10 @@ class Voyager(Method):
         for trajectory in batch:
             for learned in trajectory.learned.get("skills", []):
                 function = Function(**learned["function"])
-                diffs.append(self.library.add(Skill(function, learned["task"], index)))
+                diff = self.library.add(Skill(function, learned["task"], index))
+                if not diff:
+                    continue
+                diffs.append(diff)
                 reasons.append(f"episode {trajectory.index}: {function.name} did {learned['task']!r}")
         reason = "\n".join(reasons) or "no program did its task"
         return Sleep(bool(diffs), reason, "\n".join(diffs))

@@ -128,7 +128,7 @@ class VoyagerEpisode:
             state=self._state(),
             completed=self.completed,
             failed=self.failed,
-            skills=[name for name, skill in self.library.skills.items() if skill.function.public],
+            skills=self.library.public,
             steps_left=self._steps_left(),
         )
         proposal = self._settle(system, content, partial(read_json, model=Proposal))
@@ -226,12 +226,12 @@ class VoyagerEpisode:
 
     def _keep(self, program: Sequence[Function], task: str) -> None:
         """Add a program that did its task to the library, unless the memory is frozen or the library full."""
-        names = {*self.library.skills, *(function.name for function in program)}
+        names = {*self.library.public, *(function.name for function in program if function.public)}
         if not self.seat.learning or len(names) > self.tools.settings.functions:
             return
         for function in program:
-            self.library.add(Skill(function, task, 0))
-            self.learned.append({"function": function._asdict(), "task": task})
+            if self.library.add(Skill(function, task, 0)):
+                self.learned.append({"function": function._asdict(), "task": task})
 
     def _settle(
         self, system: str, content: str, read: Callable[[str], Value], at_end: bool = False

@@ -80,6 +80,11 @@ def test_faults_are_told(edits: list[Edit], fault: str) -> None:
     assert re.search(fault, draft.faults[0])
 
 
+def test_helpers_do_not_count() -> None:
+    helpers = [edit("add", f"_f{n}", f"def _f{n}(): pass") for n in range(9)]
+    assert not with_go().draft(helpers, 1, 100).faults
+
+
 def test_every_faulty_edit_is_named() -> None:
     draft = with_go().draft([edit("delete", "a"), edit("delete", "go"), edit("add", "b", "x")], 3, 100)
     assert [fault.split(":")[0] for fault in draft.faults] == ["edit 1 (delete a)", "edit 3 (add b)"]

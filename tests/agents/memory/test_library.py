@@ -42,6 +42,19 @@ def test_the_latest_of_a_name_is_called_and_the_log_keeps_both() -> None:
     assert len(library.log) == 3
 
 
+def test_what_is_there_word_for_word_is_not_added_again() -> None:
+    library = SkillLibrary([skill("go", "Go.")])
+    assert library.add(skill("go", "Go.", "another task")) == ""
+    assert len(library.log) == 1
+
+
+def test_helpers_are_part_of_the_module_alone() -> None:
+    library = SkillLibrary([skill("_half", "Halve a tree."), skill("go", "Go.")])
+    assert library.public == ["go"]
+    assert names(library.retrieve("halve", 5)) == ["go"]
+    assert "def _half(" in library.source()
+
+
 def test_a_copy_grows_on_its_own() -> None:
     library = SkillLibrary([skill("go", "Go.")])
     copy = library.copy()

@@ -248,9 +248,24 @@ def test_a_full_library_learns_nothing_more() -> None:
     script = Script(task("walk left"), python_block(GO), verdict(True), task("again"), python_block(GO))
     trajectory = play(script, functions=1)
     assert len(trajectory.learned["skills"]) == 1
+
+
+def test_helpers_are_kept_once_and_do_not_count() -> None:
     helped = GO.replace("def", "def _help():\n    pass\n\ndef", 1)
-    script = Script(task("walk left"), python_block(helped), verdict(True))
-    assert play(script, functions=1).learned["skills"] == []
+    again = helped.replace("def go(", "def go_on(")
+    script = Script(
+        task("walk left"),
+        python_block(helped),
+        verdict(True),
+        task("go on"),
+        python_block(again),
+        verdict(True),
+    )
+    trajectory = play(script, functions=2)
+    kept = [learned["function"]["name"] for learned in trajectory.learned["skills"]]
+    assert kept == ["_help", "go", "go_on"]
+    assert "Skills in the library: go\n" in script.asked[3][1][-1].content
+    assert "def _help" not in script.asked[4][1][-1].content
 
 
 def test_a_later_episode_uses_the_skills_of_an_earlier_one() -> None:
@@ -263,7 +278,7 @@ def test_a_later_episode_uses_the_skills_of_an_earlier_one() -> None:
     assert GO in second.asked[1][1][-1].content
     voyager.sleep([trajectory], 1)
     assert list(voyager.library.skills) == ["go", "go_twice"]
-    assert voyager.sleep([trajectory], 2).changed  # the log grows, though no function does
+    assert not voyager.sleep([trajectory], 2).changed  # all of it is there
 
 
 def test_a_spent_budget_passes_through() -> None:
