@@ -20,7 +20,7 @@ from agents.sandbox.allowed import FORBIDDEN_NAMES, MODULES, importable
 from agents.sandbox.protocol import OVER, cut, decode, encode, json_text
 
 _RECURSION = sys.getrecursionlimit()
-_NEEDED_LATER = ("collections.abc", "encodings.ascii", "encodings.latin_1", "unicodedata")
+_NEEDED_LATER = ("__future__", "collections.abc", "encodings.ascii", "encodings.latin_1", "unicodedata")
 """What Python itself loads when it is asked for, which it cannot any more then."""
 _FRAMES = 5
 """Of a trace, at most."""
@@ -169,7 +169,9 @@ class Worker:
         if isinstance(last, ast.Expr):
             tree.body[-1] = ast.copy_location(ast.Assign([ast.Name("_value", ast.Store())], last.value), last)
             ast.fix_missing_locations(tree)
-        namespace = _namespace("code") | self._skills | request["data"] | {"_value": None}
+        namespace = _namespace("code")
+        namespace |= {name: value for name, value in self._skills.items() if not name.startswith("__")}
+        namespace |= {**request["data"], "_value": None}
         exec(self._compile(tree, "<code>"), namespace)
         return namespace["_value"]
 
@@ -229,10 +231,12 @@ def _describe(error: BaseException) -> str:
 
 
 def _namespace(name: str) -> dict[str, Any]:
-    """The globals of new code: builtins without those that cannot work here."""
+    """The globals of a new module: builtins without those that cannot work here."""
     names = {key: value for key, value in vars(builtins).items() if key not in FORBIDDEN_NAMES}
     names |= {"__import__": _import}
-    return {"__name__": name, "__builtins__": names}
+    module = sys.modules[name] = types.ModuleType(name)  # dataclasses look a class's module up there
+    vars(module)["__builtins__"] = names
+    return vars(module)
 
 
 def _import(name: str, *arguments: Any) -> Any:
