@@ -45,13 +45,15 @@ def launch(
     train: Callable[[Any, Any], None],
     evaluate: Callable[[Run], Score],
     source: Path,
+    check: Callable[[str, Any], None] = lambda name, recipe: None,
 ) -> int:
     """Parse the command line, train the recipe of its class, evaluate it, say what comes next.
 
     The class is the machine's, or, where `track.class_is_chosen`, the first argument. recipes: class name ->
     frozen dataclass with a `seed`, that of the first run (`run.seed` is the one to use), and a method
     `smoke()` that gives the same recipe done in seconds. Returns the exit status, 0 whatever the score. Of
-    the processes that torchrun starts, the first keeps the run; the others only train.
+    the processes that torchrun starts, the first keeps the run; the others only train. `check` is
+    given the class and its recipe before anything is made, and raises a Problem where it cannot run here.
     """
     if track.class_is_chosen:
         hardware, options, recipe = _parse_chosen(track, recipes)
@@ -78,6 +80,7 @@ def launch(
         return 0
     if note := track.prepare():
         print(note, flush=True)
+    check(hardware.name, recipe)
     started = time.monotonic()
     with Run.create(
         track,

@@ -227,6 +227,22 @@ def start(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Pat
     return run
 
 
+def test_what_a_recipe_lacks_is_found_before_anything_is_made(
+    costly: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(name: str, recipe: Recipe) -> None:
+        raise Problem(f"no server for {name} with {recipe.right}")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["speedrun", "cpu", "--recipe.right", "12"])
+    with pytest.raises(Problem, match="no server for cpu with 12"):
+        launch(
+            toy.TRACK, {"cpu": Recipe(), "1xH100": Recipe()}, train=train, evaluate=evaluate,
+            source=Path(__file__), check=check,
+        )  # fmt: skip
+    assert not any(tmp_path.iterdir())
+
+
 def test_the_command_line_names_the_class(
     costly: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

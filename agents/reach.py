@@ -1,0 +1,112 @@
+"""FIXED: whether a model can be asked, seen before anything is played; and the server of the scripted one."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from agents.llm.providers import read_key, rules_for
+from agents.llm.settings import ModelSettings
+from harness.errors import Problem
+from harness.track import ROOT
+
+SCRIPTED = "scripted"
+"""As a recipe's base_url and model: a program in place of a model, started for the run, to try the way."""
+
+_START_S = 60.0  # for its server
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_MOST = 2**22  # bytes of a list of models
+_SEE_REMEDY = (
+    "start a server with agents/scripts/run_server.sh, or choose a model with --recipe.provider, "
+    "--recipe.model and --recipe.base-url, or try the way with --smoke, which needs none"
+)
+
+
+def check_reachable(settings: ModelSettings, *, timeout_s: float = 10.0) -> None:
+    """Ask the model's server which models it has.
+
+    Raises:
+        Problem: its key is missing or refused, nothing answers, or it lists models and not this one.
+    """
+    rules = rules_for(settings)
+    key = read_key(rules)
+    request = urllib.request.Request(f"{rules.base_url}/models")
+    if key is not None:
+        request.add_header("Authorization", f"Bearer {key}")
+    proxies: dict[str, str] | None = {} if urlsplit(rules.base_url).hostname in _LOOPBACK else None
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
+    try:
+        with opener.open(request, timeout=timeout_s) as response:
+            names = _names(response.read(_MOST))
+    except urllib.error.HTTPError as error:
+        if error.code in (401, 403):
+            what = f"the key in {rules.key_env}" if rules.key_env else "a request without a key"
+            raise Problem(
+                f"{rules.host} refuses {what} (status {error.code})", remedy="set a valid key"
+            ) from None
+        return  # it answers, and lists no models
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        raise Problem(f"no model answers at {rules.base_url}: {reason}", remedy=_SEE_REMEDY) from None
+    if names and settings.name not in names:
+        raise Problem(
+            f"{rules.host} has no model {settings.name!r}",
+            remedy=f"choose one that it has: {', '.join(sorted(names)[:20])}",
+        )
+
+
+def _names(body: bytes) -> set[str]:
+    """Names in a list of models; empty where it is none."""
+    try:
+        return {str(model["id"]).removeprefix("models/") for model in json.loads(body)["data"]}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return set()
+
+
+@contextmanager
+def model_server(base_url: str | None) -> Iterator[str | None]:
+    """The address to ask; where `base_url` is SCRIPTED, that of a server that runs as long as this."""
+    if base_url != SCRIPTED:
+        yield base_url
+        return
+    port = _free_port()
+    command = [sys.executable, "-m", "agents.scripted.server", "--port", str(port)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as server:
+        try:
+            address = f"http://127.0.0.1:{port}/v1"
+            place = {"name": SCRIPTED, "provider": "local", "base_url": address}
+            _wait(server, ModelSettings.model_validate(place))
+            yield address
+        finally:
+            server.terminate()
+            server.communicate()
+
+
+def _wait(server: "subprocess.Popen[bytes]", settings: ModelSettings) -> None:
+    """Until the server answers."""
+    end = time.monotonic() + _START_S
+    while True:
+        try:
+            check_reachable(settings)
+            return
+        except Problem:
+            if server.poll() is not None:
+                said = server.communicate()[1].decode(errors="replace").strip()
+                raise Problem(f"the scripted model's server did not start: {said[-500:]}") from None
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,132 @@
+"""FIXED: the task of the agents track, and how its evidence is scored.
+
+An agent around a language model learns on the training episodes of a benchmark, by whatever its method
+remembers, and then plays the test episodes of its class with that memory frozen. The score is the mean over
+episodes, as many of each task; the lower end of its 95% interval must lie strictly above the class's target.
+What ranks are tokens, prompt and completion, of training and evaluation together: the seconds of a server
+depend on who else asks it.
+
+`agents.evidence` describes the evidence. Every episode in it is played again, action by action, and the
+tokens of all calls are added up. That these are as many as were used is the server's word.
+"""
+
+import math
+from importlib.util import find_spec
+from pathlib import Path
+
+from agents.calibration import calibrate
+from agents.evidence import read_evidence
+from agents.task import CHECKPOINT, EVIDENCE, TASKS
+from agents.traces import check_played
+from harness.intervals import bootstrap
+from harness.track import HARNESS_FILES, Board, HardwareClass, Score, Track
+
+LIBRARIES = {
+    "openai": "openai",
+    "httpx": "httpx",
+    "jinja2": "jinja2",
+    "yaml": "pyyaml",
+    "minigrid": "minigrid",
+    "crafter": "crafter",
+    "scienceworld": "scienceworld",
+}
+"""Module -> distribution of what the track needs."""
+
+
+def score(evidence: Path) -> Score:
+    """The mean score of the test episodes, all played again; the units of the interval are episodes.
+
+    Raises:
+        Problem: as `read_evidence`; or, with file and line, an episode that goes otherwise than the evidence
+            says; or this machine cannot run the benchmark.
+    """
+    found = read_evidence(evidence)
+    header, cost = found.header, found.tokens
+    check_played(header["class"], found.episodes, evidence, found.first_line, header["versions"])
+    outcomes = tuple(one.score for one in found.episodes)
+    return Score(
+        sum(outcomes) / len(outcomes),
+        *bootstrap(outcomes),
+        successes=None,
+        count=len(outcomes),
+        unit="episodes",
+        outcomes=outcomes,
+        hardware_class=header["class"],
+        recipe=header["recipe"],
+        seed=header["seed"],
+        cost=None if cost is None else float(cost),
+    )
+
+
+def _ready() -> list[str]:
+    missing = [f"the {name} library" for module, name in LIBRARIES.items() if find_spec(module) is None]
+    return missing
+
+
+def _players(benchmark: str) -> Board:
+    def make(root: Path) -> str:
+        from agents.references import board  # it reads this file
+
+        return board(benchmark, root)
+
+    return Board(f"{benchmark}-players", make)
+
+
+TRACK = Track(
+    name="agents",
+    title="Agents that learn skills online",
+    metric="score",
+    target=math.inf,  # each class has its own
+    ruleset="1",
+    classes=tuple(
+        HardwareClass(
+            task.benchmark,
+            task.title,
+            cores=None,
+            gpus=None,
+            gpu_name="",
+            warmup_limit_s=300,
+            target=task.target,
+        )
+        for task in TASKS.values()
+    ),
+    fixed_files=(
+        "agents/__init__.py",
+        "agents/task.py",
+        "agents/track.py",
+        "agents/traces.py",
+        "agents/evidence.py",
+        "agents/eval_speedrun.py",
+        "agents/calibration.py",
+        "agents/reach.py",
+        "agents/references.py",
+        "agents/config.py",
+        "agents/strict_yaml.py",
+        "agents/benchmarks/*.py",
+        "agents/benchmarks/*/*.py",
+        "agents/core/*.py",
+        "agents/llm/*.py",
+        "agents/llm/prices.toml",
+        "agents/sandbox/*.py",
+        "agents/memory/functions.py",
+        "agents/memory/trajectory.py",
+        "agents/memory/versions.py",
+        "agents/methods/answers.py",
+        "agents/methods/conversation.py",
+        "agents/methods/serving.py",
+        "agents/methods/trial.py",
+        "agents/prompts/prompts.py",
+        "harness/packed.py",
+        *HARNESS_FILES,
+    ),
+    open_files=("agents/memory/*.py", "agents/methods/*.py", "agents/prompts/*"),
+    evidence_name=EVIDENCE,
+    checkpoint_name=CHECKPOINT,
+    data_files=dict,
+    score=score,
+    calibrate=calibrate,
+    ready=_ready,
+    boards=tuple(_players(name) for name in TASKS),
+    cost="tokens",
+    class_is_chosen=True,
+)
