@@ -82,7 +82,14 @@ def check(document: Document, model: type[Model]) -> Model:
     try:
         return model.model_validate_json(canonical_json(document.value))
     except ValidationError as error:
-        faults = [_fault(document, model, detail) for detail in error.errors()]
+        details = error.errors()
+        places = [tuple(detail["loc"]) for detail in details]
+        # What is wrong within a list makes pydantic call the list too short as well.
+        faults = [
+            _fault(document, model, detail)
+            for detail, place in zip(details, places, strict=True)
+            if not any(other[: len(place)] == place and len(other) > len(place) for other in places)
+        ]
     faults.sort(key=lambda fault: fault.line or 0)
     first, *others = faults
     more = "".join(f"; line {other.line}: {other.reason}" for other in others)
@@ -140,6 +147,7 @@ def _fault(document: Document, model: type[BaseModel], detail: ErrorDetails) -> 
         known = _keys(model, place[:-1])
         return document.problem(place, f"unknown key {name!r}", suggestion(str(place[-1]), known))
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    message = message.removeprefix("Tuple ").removeprefix("String ").removesuffix(" after validation, not 0")
     expected = "expected " if detail["msg"].startswith("Input should be ") else ""
     return document.problem(place, f"{name}: {expected}{message}")
 

@@ -91,13 +91,17 @@ def config_of(folder: Path, config: Config | None) -> Config:
 
 
 def check_same(folder: Path, manifest: dict[str, Any]) -> None:
-    """Refuse to go on with other prompts or environments than those that a run began with.
+    """Refuse to go on with other prompts or environments than those that a run began with, or with a replay.
 
     Raises:
         Problem: it names what has changed.
     """
     path = folder / MANIFEST
     before = read_json(path)
+    if before["replays"] is not None:
+        raise Problem(
+            "this is a replay, which no model answers", file=path, remedy="replay under another --name"
+        )
     changed = [
         name
         for part in ("prompts", "environments")

@@ -166,9 +166,11 @@ def _consistent(
         and (memory / f"{sound + 1:03d}.json").exists()
     ):
         sound += 1
-    if sound < len(sleeps):
-        lines = [line for line in lines if line["part"] == "learn"]
-    return [line for line in lines if line["batch"] is None or line["batch"] <= sound], sleeps[:sound]
+    batches = max((line["batch"] + 1 for line in lines if line["part"] == "learn"), default=0)
+    kept = [
+        line for line in lines if (line["batch"] <= sound if line["part"] == "learn" else sound >= batches)
+    ]
+    return kept, sleeps[:sound]
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

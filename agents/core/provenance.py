@@ -3,6 +3,7 @@
 import platform
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from agents.config import Config
@@ -14,8 +15,8 @@ LIBRARIES = {"babyai": ("minigrid",), "crafter": ("crafter",), "scienceworld": (
 """What makes a benchmark's worlds: with another version of it, another run."""
 
 
-def make_manifest(config: Config, confinement: str) -> dict[str, Any]:
-    """Everything about a run that is known when it starts, as plain JSON values."""
+def make_manifest(config: Config, confinement: str, replayed: Path | None) -> dict[str, Any]:
+    """Everything about a run, or the replay of one, that is known when it starts: plain JSON values."""
     packages = installed_packages()
     git = read_git(ROOT)
     return {
@@ -23,6 +24,7 @@ def make_manifest(config: Config, confinement: str) -> dict[str, Any]:
         "method": config.method,
         "model": config.model.name,
         "sandbox": confinement,
+        "replays": replayed and str(replayed),
         "prompts": prompt_hashes(),
         "environments": {name: packages.get(name) for name in LIBRARIES[config.benchmark]},
         "git": git and git.model_dump(mode="json"),

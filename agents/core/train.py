@@ -118,7 +118,7 @@ def _run(folder: Path, config: Config, replayed: Path | None = None, extent: Ext
             shutil.rmtree(folder)
         raise
     try:
-        manifest = make_manifest(config, experiment.confinement)
+        manifest = make_manifest(config, experiment.confinement, replayed)
         if (folder / checkpoint.MANIFEST).exists():
             checkpoint.check_same(folder, manifest)
         else:
@@ -131,7 +131,7 @@ def _run(folder: Path, config: Config, replayed: Path | None = None, extent: Ext
         report = write_report(experiment, end)
     finally:
         experiment.close()
-    _summarise(folder, report)
+    _summarise(folder, report, resumable=replayed is None)
     return _STATUS[end.status]
 
 
@@ -149,11 +149,12 @@ def write_report(experiment: Experiment, end: End) -> Report:
     return report
 
 
-def _summarise(folder: Path, report: Report) -> None:
+def _summarise(folder: Path, report: Report, *, resumable: bool) -> None:
     """Say on the terminal what came of the run, and where to read more."""
     if report["status"] != "complete":
         print(f"Ended early ({report['status']}): {report['reason']}", file=sys.stderr)
-        print(f"Go on with: --resume {folder}", file=sys.stderr)
+        if resumable:
+            print(f"Go on with: --resume {folder}", file=sys.stderr)
     if report["sandbox"] == "unsafe":
         print("WARNING: nothing confined the code that the model wrote (sandbox: unsafe)", file=sys.stderr)
     for part in ("learning", "evaluation"):

@@ -1,5 +1,7 @@
-"""Configs of experiments: those that are shipped load, and whatever is wrong with one is named with its line."""
+"""Configs of experiments: those that are shipped load; what is wrong with one is named with its line."""
 
+import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,7 @@ import pytest
 import yaml
 from agent_runs import write_config
 
+from agents.benchmarks.scienceworld.tasks import TASK_SETS
 from agents.config import CONFIGS, Config, config_text, differences, read_config
 from agents.llm.prices import price_of
 from agents.llm.providers import rules_for
@@ -33,7 +36,7 @@ def test_the_shipped_configs_load_and_are_named_for_what_they_say(path: Path) ->
     assert config.benchmark == path.parent.name
     assert config.method == method
     assert task_set
-    name = config.model.name.rsplit("/", 1)[-1].lower()
+    name = config.model.name.rsplit("/", 1)[-1].lower().replace("-", "")
     assert all(part in name for part in model.split("_"))
     rules_for(config.model)
     assert path.read_text().startswith("# ")
@@ -50,9 +53,15 @@ def test_configs_that_cost_money_are_capped() -> None:
         config = read_config(path)
         if config.model.provider in ("openai", "gemini"):
             assert config.budget.dollars is not None, path
-            assert config.model.price or price_of(config.model.name, __import__("datetime").date.today()), (
-                path
-            )
+            assert price_of(config.model.name, date.today()), path
+
+
+def test_scienceworlds_task_sets_are_what_they_are_called() -> None:
+    for path in CONFIGS.glob("scienceworld/*.yaml"):
+        topics = re.findall(r"t\d", path.stem.split("-")[-1])
+        assert [set(phase.tasks) for phase in read_config(path).phases] == [
+            set(TASK_SETS[one]) for one in topics
+        ]
 
 
 def test_a_config_is_written_with_every_key_and_read_back(path: Path, tmp_path: Path) -> None:
@@ -68,7 +77,8 @@ def test_a_config_is_written_with_every_key_and_read_back(path: Path, tmp_path: 
 def test_defaults(tmp_path: Path) -> None:
     path = tmp_path / "least.yaml"
     path.write_text(
-        "benchmark: babyai\nmethod: react\nmodel: {name: m, provider: local}\nphases: [{tasks: [goto], episodes: 2}]\n"
+        "benchmark: babyai\nmethod: react\nmodel: {name: m, provider: local}\n"
+        "phases: [{tasks: [goto], episodes: 2}]\n"
     )
     config = read_config(path)
     assert (config.split, config.seed, config.sandbox, config.evaluate) == ("train", 0, "locked", None)
@@ -117,7 +127,7 @@ def test_a_key_pasted_into_a_config_is_not_repeated(path: Path) -> None:
 
 
 def test_a_config_that_is_not_there_has_a_hint() -> None:
-    with pytest.raises(Problem, match="did you mean 'agents/configs/babyai/react-scripted-goto.yaml'"):
+    with pytest.raises(Problem, match=r"did you mean 'agents/configs/babyai/react-scripted-goto.yaml'"):
         read_config(Path("agents/configs/babyai/react-scripted-gotoo.yaml"))
 
 
@@ -177,5 +187,5 @@ def test_a_server_of_ones_own_has_no_limit_in_dollars(path: Path, url: str, prov
 
 
 def test_a_wrong_address_is_refused(path: Path) -> None:
-    with pytest.raises(Problem, match="model.base_url"):
+    with pytest.raises(Problem, match=r"model\.base_url"):
         read_config(path, base_url="localhost:5012")
