@@ -71,10 +71,12 @@ def read_json(text: str, model: type[Model]) -> Model:
         raise Unusable(f"it is no JSON: {error.msg}, {place}") from error
     except (ValueError, RecursionError) as error:
         raise Unusable("it is no JSON: a number is too long, or it is nested too deep") from error
+    if not isinstance(value, dict):
+        raise Unusable("the JSON is no object")
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        faults = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in error.errors()[:5]]
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
         raise Unusable(*faults) from error
 
 
@@ -90,7 +92,3 @@ def between(text: str, tag: str) -> str:
     if not match[1].strip():
         raise Unusable(f"<{tag}> is empty")
     return match[1].strip()
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location) or "the JSON"

@@ -42,7 +42,8 @@ class Voyager(Method):
                 if not diff:
                     continue
                 diffs.append(diff)
-                reasons.append(f"episode {trajectory.index}: {function.name} did {learned['task']!r}")
+                if function.public:
+                    reasons.append(f"episode {trajectory.index}: {function.name} did {learned['task']!r}")
         reason = "\n".join(reasons) or "no program did its task"
         return Sleep(bool(diffs), reason, "\n".join(diffs))
 

@@ -58,7 +58,7 @@ def test_strings_may_hold_line_breaks() -> None:
         ("I would rather not.", "no ```json block"),
         ('```json\n{"name": "a",}\n```', "no JSON: .*, line 1, column 14"),
         ("```json\n\n```", "no JSON"),
-        ("```json\n[]\n```", "the JSON: "),
+        ("```json\n[]\n```", "the JSON is no object"),
         ('```json\n{"count": 2}\n```', "name: Field required"),
         ('```json\n{"name": "a", "counts": 2}\n```', "counts: Extra inputs"),
         ('```json\n{"name": "a", "count": "2"}\n```', "count: "),

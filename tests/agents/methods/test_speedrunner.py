@@ -189,7 +189,7 @@ def test_a_sleep_keeps_to_its_tokens(method: type[SpeedRunner]) -> None:
         ('```json\n{"reason": \n```', "it is no JSON"),
         (json_block({"edits": []}), "reason: Field required"),
         (json_block({"reason": "so", "edits": [{"op": "rename"}]}), "edits.0.op: "),
-        (json_block([]), "the JSON: "),
+        (json_block([]), "the JSON is no object"),
         ("", "it was empty"),
         (answer("I won't.", "refusal"), "it was a refusal"),
         (answer('```json\n{"reason": "so", "ed', "length"), "be shorter"),
