@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from agents.benchmarks.base import Environment, Episode, Step
 from agents.benchmarks.scienceworld.simulator import Moment, Simulator
 from agents.benchmarks.scienceworld.tasks import SIMPLIFICATIONS, find_task
 from agents.benchmarks.scienceworld.text import exits_of, items_of, plain, room_of
+
+CHOICES = 20
+"""Meanings that are offered at most where an action fits several things."""
 
 _NUMBER = re.compile(r"(\d{1,3})\b")
 _REFUSED = {"reset task": "The task cannot be reset.", "help": "", "objects": ""}
@@ -17,9 +21,10 @@ _UNKNOWN = "No known action matches that input."
 class ScienceWorldEnvironment(Environment):
     """A task of ScienceWorld in one variation, the episode's seed.
 
-    The reward is the change of the game's score, as a share of 100, so the return may be as low as -1; the
-    episode's score is that share, and 0 where the task has failed. It ends with the task done or failed, and
-    after the task's limit of steps, of which every action takes one, however long the world runs.
+    The episode's score is the game's, as a share of 100, and 0 where the task has failed. The reward is the
+    change of the game's score, of which failing takes all and 1 more. Where the beginning is worth points
+    already, they are in the score and in no reward. An episode ends with the task done or failed, and after
+    the task's limit of steps, of which every action takes one, however long the world runs.
     """
 
     def __init__(self) -> None:
@@ -38,9 +43,11 @@ class ScienceWorldEnvironment(Environment):
         """
         self._limit = find_task(episode.task).limit
         self._now = self.simulator.begin(episode)
+        self._first = self._now.score
         self.episode = episode
         self.goal = self.simulator.goal()
         self.steps = 0
+        self.total = 0.0
         self._ending = ""
         self._tell()
         self.observation = f"{self._now.look}\n{self._now.inventory}"
@@ -56,7 +63,7 @@ class ScienceWorldEnvironment(Environment):
         if self.done:
             raise RuntimeError("the episode is over")
         self.steps += 1
-        before, room = self.total, room_of(self._now.look)
+        before, room = self._now.score, room_of(self._now.look)
         text = self._act(plain(action))
         self._tell()
         lines = [text]
@@ -65,7 +72,8 @@ class ScienceWorldEnvironment(Environment):
         if self._ending:
             lines.append(self._ending)
         self.observation = "\n".join(line for line in lines if line)
-        return Step(self.observation, self.total - before, self.done)
+        self.total = (self._now.score - self._first) / 100
+        return Step(self.observation, (self._now.score - before) / 100, self.done)
 
     def actions(self) -> Sequence[str]:
         """Every command that the game takes as valid, sorted; asked for when called, which takes 20 to 30 ms.
@@ -131,9 +139,12 @@ class ScienceWorldEnvironment(Environment):
         if len(choices) == 1:  # things that no word tells apart: the first is as good as any
             return self._send(str(next(iter(choices))))
         if choices:
-            self._now = self._now._replace(choices=choices)
-            answers = [f"{number}: {choice}" for number, choice in choices.items()]
-            text = "\n".join(["Which one is meant? Answer with its number.", *answers])
+            self._now = self._now._replace(choices=dict(islice(choices.items(), CHOICES)))
+            answers = [f"{number}: {choice}" for number, choice in self._now.choices.items()]
+            question = "Which one is meant? Answer with its number."
+            if len(choices) > CHOICES:
+                question += f" These are {CHOICES} of {len(choices)}; a longer name tells the others apart."
+            text = "\n".join([question, *answers])
         return text
 
     def _send(self, command: str) -> str:
@@ -145,8 +156,7 @@ class ScienceWorldEnvironment(Environment):
         now = self._now
         self._menu = None
         self._things = None
-        self.total = now.score / 100
-        self.score = max(0.0, self.total)
+        self.score = max(0, now.score) / 100
         if now.score < 0:
             self._ending = "The task has failed."
         elif self.success:

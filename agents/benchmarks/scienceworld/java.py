@@ -87,7 +87,7 @@ class Machine:
         Raises:
             Problem: too many are running, there is no Java, or it did not start.
         """
-        from py4j.java_gateway import GatewayParameters, JavaGateway
+        from agents.benchmarks.scienceworld.gateway import Gateway
 
         command = _command(java or find_java())
         if not _slots.acquire(blocking=False):
@@ -105,11 +105,7 @@ class Machine:
         self._end = weakref.finalize(self, _end, os.getpid(), process, errors, gateways)
         try:
             port, token = _address(process, errors)
-            # What Python lets go of is not told to Java, as that could happen in any thread: see `join`.
-            parameters = GatewayParameters(
-                port=port, auth_token=token, enable_memory_management=False, read_timeout=_CALL_SECONDS
-            )
-            self.gateway: Any = JavaGateway(gateway_parameters=parameters)
+            self.gateway: Any = Gateway(port, token, _CALL_SECONDS)
             gateways.append(self.gateway)
             self.call(self._silence)
         except BaseException:

@@ -76,7 +76,7 @@ class Simulator:
         return self._aside("getValidActionObjectCombinations")
 
     def things(self) -> list[str]:
-        """What can be referred to where the agent is, in order."""
+        """Names of what is within reach where the agent is, besides what it carries, in order."""
         return self._aside("getPossibleObjects")
 
     def gold_path(self) -> list[str]:

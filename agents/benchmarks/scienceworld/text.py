@@ -42,14 +42,15 @@ A dict:
 - "look": what `look around` says, a text with one thing a line
 - "exits": dict from the place that a door leads to, to whether the door is open
 - "inventory": list of what you carry, one text a thing
-- "things": list of every name that actions may use here, sorted
+- "things": list of the names of what is in the place, as actions may use them, sorted
 - "choices": dict from number to meaning, while you are asked which of several things is meant; else empty
 - "score": points so far, of 100"""
 
 
 def plain(action: str) -> str:
     """An action as the game gets it: one line of ASCII in small letters, without articles, at most 200."""
-    words = action.encode("ascii", "replace").decode().lower()[:_LENGTH].split()
+    written = action.encode("ascii", "replace").decode().lower()[:_LENGTH]
+    words = "".join(sign if sign.isprintable() else " " for sign in written).split()
     return " ".join(word for word in words if word not in STOP_WORDS)
 
 
