@@ -72,6 +72,7 @@ def _head(report: Report) -> str:
         where = f"{metric} in the evaluation, on {report['evaluation_split']}"
         rows.append((where, _score(report["evaluation"])))
     rows += [
+        ("steps", _steps(report)),
         ("tokens", _tokens(total)),
         (
             "tokens a success",
@@ -90,6 +91,14 @@ def _episodes(report: Report) -> str:
             count = report[part]["episodes"] if report[part] else 0
             parts.append(f"{count} of {report['planned'][planned]} of the {verb}")
     return ", ".join(parts) + f"; {len(report['sleeps'])} sleeps"
+
+
+def _steps(report: Report) -> str:
+    awake = sum(
+        round(part["episodes"] * part["steps"]) for part in (report["learning"], report["evaluation"]) if part
+    )
+    asleep = sum(sleep["steps"] for sleep in report["sleeps"])
+    return f"{awake + asleep:,}" + (f", of them {asleep:,} asleep" if asleep else "")
 
 
 def _learning(report: Report) -> list[str]:
@@ -164,9 +173,10 @@ def _tasks(report: Report) -> list[str]:
 
 def _cost(report: Report) -> list[str]:
     names = {"wake": "awake", "sleep": "asleep", "eval": "evaluation", "total": "**all**"}
+    order = list(names)
     rows = [
         [
-            names.get(phase, phase),
+            names[phase],
             calls["calls"],
             f"{calls['prompt']:,}",
             f"{calls['cached']:,}",
@@ -174,7 +184,7 @@ def _cost(report: Report) -> list[str]:
             f"{calls['reasoning']:,}",
             _dollars(calls),
         ]
-        for phase, calls in report["calls"].items()
+        for phase, calls in sorted(report["calls"].items(), key=lambda one: order.index(one[0]))
     ]
     header = ("", "calls", "prompt", "of it cached", "completion", "of it reasoning", "cost")
     parts = ["## Cost", _table(header, rows)]
@@ -190,7 +200,7 @@ def _skills(report: Report) -> list[str]:
     if not report["skills"]:
         return []
     rows = [
-        [f"`{_cell(name)}`", use["calls"], use["failed"], use["steps"], use["episodes"], use["successes"]]
+        [f"`{name}`", use["calls"], use["failed"], use["steps"], use["episodes"], use["successes"]]
         for name, use in report["skills"].items()
     ]
     header = ("skill", "calls", "failed", "steps", "episodes", "of them successful")
@@ -208,7 +218,12 @@ def _memory(report: Report) -> list[str]:
             _block(memory["text"], "text"),
         ]
     if memory["skills"]:
-        parts += ["The skills:", _block(memory["skills"], "python")]
+        lines = memory["skills"].count("\n") + 1
+        parts += [
+            f"<details><summary>The skills in full, {lines} lines</summary>",
+            _block(memory["skills"], "python"),
+            "</details>",
+        ]
     return parts
 
 

@@ -1,0 +1,127 @@
+"""What a run writes down is read back, and what a crash left is made consistent."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.benchmarks.base import Episode
+from agents.core.journal import Journal, without_times
+from agents.memory.trajectory import Taken, Trajectory, Turn
+from agents.methods.base import Exchange, Sleep
+
+
+def trajectory(index: int) -> Trajectory:
+    turns = (
+        Turn(
+            "Action: skill go()",
+            "skill go()",
+            (Taken("right", "“seen” \ud800", 0.5),) * 2,
+            "told",
+            "go",
+            None,
+        ),
+        Turn("what", "", note="unread", error="no line"),
+        Turn("Action: skill go()", "skill go()", (), "It failed", "go", "crash: x"),
+    )
+    tokens = {"prompt": 30, "completion": 4}
+    return Trajectory(
+        Episode("goto", index),
+        index,
+        "goal",
+        "first",
+        turns,
+        1.0,
+        1.0,
+        True,
+        2,
+        {"a": [1]},
+        "success",
+        tokens,
+    )
+
+
+def written(folder: Path, batches: int = 3, episodes: int = 2, evaluated: int = 2) -> None:
+    """A whole run."""
+    journal = Journal(folder)
+    journal.begin({"sleeps": 0})
+    for batch in range(batches):
+        for place in range(episodes):
+            journal.add_episode("learn", trajectory(batch * episodes + place), 1.0, 0, batch)
+        exchange = Exchange(f"sleep/{batch}/000", (("system", "s"), ("user", "u")), "reply", "stop")
+        journal.add_sleep(Sleep(True, "why", "+1\n", ("e",), (exchange,), 3), {"sleeps": batch + 1}, 2.0)
+    for index in range(evaluated):
+        journal.add_episode("eval", trajectory(index), 1.0, None, None)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_everything_is_read_back(tmp_path: Path) -> None:
+    written(tmp_path)
+    before = content(tmp_path)
+    journal = Journal(tmp_path)
+    assert content(tmp_path) == before
+    assert (journal.count("learn"), journal.count("eval"), len(journal.sleeps)) == (6, 2, 3)
+    assert journal.memory() == {"sleeps": 3}
+    assert journal.pending == []
+    assert journal.rows[0]["skills"] == {
+        "go": {"calls": 2, "failed": 1, "steps": 2, "episodes": 1, "successes": 1}
+    }
+    assert (journal.rows[0]["answers"], journal.rows[0]["unread"]) == (3, 1)
+    assert journal.sleeps[1]["exchanges"][0]["asked"][1] == {"role": "user", "content": "u"}
+    assert journal.sleeps[1]["episodes"] == 4
+    assert [json.loads(line) for line in before["episodes.jsonl"].splitlines()] == journal.rows
+
+
+def test_a_new_folder_holds_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    assert journal.memory() is None
+    assert (journal.rows, journal.sleeps, journal.pending) == ([], [], [])
+
+
+def test_episodes_since_the_last_sleep_are_pending(tmp_path: Path) -> None:
+    written(tmp_path, evaluated=0)
+    journal = Journal(tmp_path)
+    journal.add_episode("learn", trajectory(6), 1.0, 0, 3)
+    assert [one.index for one in Journal(tmp_path).pending] == [6]
+    assert Journal(tmp_path).pending == [trajectory(6)]
+
+
+def test_the_clock_goes_on(tmp_path: Path) -> None:
+    written(tmp_path)
+    path = tmp_path / "sleeps.jsonl"
+    path.write_text(path.read_text().replace('"clock":0.', '"clock":50.'))
+    assert 50 <= Journal(tmp_path).clock < 60
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_any_crash_leaves_a_beginning_of_the_run(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
+    folder = tmp_path_factory.mktemp("crash")
+    written(folder)
+    for name in data.draw(st.sets(st.sampled_from(["trajectories.jsonl", "episodes.jsonl", "sleeps.jsonl"]))):
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(whole[: int(len(whole) * data.draw(st.floats(0, 1)))])
+    for name in data.draw(st.sets(st.sampled_from(["002.json", "003.json", "003.diff"]))):
+        (folder / "memory" / name).unlink()
+    journal = Journal(folder)
+    learned, slept, evaluated = journal.count("learn"), len(journal.sleeps), journal.count("eval")
+    assert 2 * slept <= learned <= 2 * slept + 2
+    assert not evaluated or (learned, slept) == (6, 3)
+    assert journal.memory() == {"sleeps": slept}
+    assert [one.index for one in journal.pending] == list(range(2 * slept, learned))
+    assert [row["index"] for row in journal.rows] == [*range(learned), *range(evaluated)]
+    before = content(folder)
+    assert int(max(name for name in before if name[0].isdigit())[:3]) <= slept
+    Journal(folder)
+    assert content(folder) == before
+
+
+def test_times_are_taken_out_everywhere() -> None:
+    value = {"seconds": 1, "a": [{"clock": 2, "b": 3}], "c": {"d": {"seconds": 4}}}
+    assert without_times(value) == {"a": [{"b": 3}], "c": {"d": {}}}
