@@ -90,8 +90,8 @@ class Recipe:
             provider="local",
             model=SCRIPTED,
             base_url=SCRIPTED,
-            episodes=4,
-            sleep_every=2,
+            episodes=2,
+            sleep_every=1,
             turn_limit=6,
         )
 

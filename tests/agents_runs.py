@@ -28,10 +28,11 @@ ANSWER = CallRow("eval/000000/000", HASH, "Action: sing", "stop", prompt=100, co
 
 
 @contextmanager
-def few_episodes(name: str = "babyai", each: int = 1) -> Iterator[None]:
-    """The class has as many test episodes of each task in here."""
+def few_episodes(name: str = "babyai", tasks: tuple[str, ...] | None = None) -> Iterator[None]:
+    """The class has one test episode of each task in here, or of `tasks` alone."""
+    task = TASKS[name]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TASKS, name, replace(TASKS[name], episodes_a_task=each))
+        patch.setitem(TASKS, name, replace(task, tasks=tasks or task.tasks, episodes_a_task=1))
         yield
 
 
