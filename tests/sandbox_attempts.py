@@ -359,11 +359,11 @@ def read_memory_by_call(env, place):
     return text.value.decode("latin-1")
 
 
-@attempt(lambda world: world.niceness == 7)
-def change_priority(env, place):
+@attempt(lambda world: world.schedule == os.SCHED_BATCH)
+def change_schedule(env, place):
     import os
 
-    os.setpriority(os.PRIO_PROCESS, 0, 7)
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     env.step("look")
 
 
@@ -430,11 +430,11 @@ def change_umask(env, place):
     env.step("look")
 
 
-@attempt(lambda world: world.status.get("Uid", "").startswith("65534"), privileged=True)
+@attempt(lambda world: world.status.get("Uid", "").startswith(str(world.place["stranger"])), privileged=True)
 def change_user(env, place):
     import os
 
-    os.setuid(65534)
+    os.setuid(place["stranger"])
     env.step("look")
 
 
@@ -498,11 +498,13 @@ def listen_tcp(env, place):
     import struct
 
     libc = ctypes.CDLL(None)
-    address = struct.pack("=H", 2) + struct.pack("!H4s8x", place["listening"], bytes([127, 0, 0, 1]))
+    address = struct.pack("=H", 2) + struct.pack("!H4s8x", 0, bytes([127, 0, 0, 1]))
     server = libc.socket(2, 1, 0)
     libc.bind(server, address, len(address))
     libc.listen(server, 1)
-    env.step("look")
+    bound = ctypes.create_string_buffer(16)
+    libc.getsockname(server, bound, ctypes.byref(ctypes.c_int(16)))
+    env.step(f"connect {struct.unpack('!H', bound[2:4])[0]}")
 
 
 @attempt(lambda world: world.holds("socket:"))

@@ -55,7 +55,7 @@ class World:
     first_links: dict[str, str] = field(default_factory=dict)
     tasks: int = 1
     children: list[psutil.Process] = field(default_factory=list)
-    niceness: int = 0
+    schedule: int = 0
     processors: int = 0
     shared: str = ""
     keys: str = ""
@@ -71,14 +71,16 @@ class World:
         self.personality = (proc / "personality").read_text().strip()
         self.links = {name: str((proc / name).readlink()) for name in ("cwd", "exe", "ns/user")}
         self.tasks = len(list((proc / "task").iterdir()))
-        process = psutil.Process(self.pid)
-        self.children = process.children()
-        self.niceness, self.processors = process.nice(), len(process.cpu_affinity())
+        self.children = psutil.Process(self.pid).children()
+        self.schedule = os.sched_getscheduler(self.pid)
+        self.processors = len(os.sched_getaffinity(self.pid))
         self.shared = Path("/proc/sysvipc/shm").read_text() if Path("/proc/sysvipc/shm").exists() else ""
         self.keys = Path("/proc/keys").read_text() if Path("/proc/keys").exists() else ""
-        if listening := self.place.get("listening"):
-            with socket.socket() as probe:
-                self.connected = probe.connect_ex(("127.0.0.1", listening)) == 0
+
+    def connect(self, port: int) -> None:
+        """See whether anything listens at a port."""
+        with socket.socket() as probe:
+            self.connected = port > 0 and probe.connect_ex(("127.0.0.1", port)) == 0
 
     def holds(self, kind: str) -> bool:
         """Whether the worker was seen to hold a descriptor of a kind."""

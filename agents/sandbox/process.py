@@ -78,7 +78,7 @@ class Process:
             self._popen, self.pid = _starter.submit(
                 _start, limits, unsafe, theirs_in, theirs_out, wrap
             ).result()
-        except OSError as error:
+        except (OSError, ValueError, KeyError) as error:
             os.close(self._writing)
             os.close(self._reading)
             raise Broken("crash", f"the worker did not start: {error}") from error

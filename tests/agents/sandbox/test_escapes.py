@@ -43,7 +43,6 @@ def world(tmp_path: Path) -> Iterator[World]:
     with (
         subprocess.Popen(command, env={"SECRET": secret}, stdout=subprocess.PIPE) as victim,
         socket.create_server(("127.0.0.1", 0)) as tcp,
-        socket.create_server(("127.0.0.1", 0)) as free,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
         socket.socket(socket.AF_UNIX) as unix,
     ):
@@ -52,19 +51,17 @@ def world(tmp_path: Path) -> Iterator[World]:
         unix.listen()
         for server in (tcp, udp, unix):
             server.setblocking(False)
-        listening = free.getsockname()[1]
-        free.close()
         assert victim.stdout is not None
         place = {
             "address": int(victim.stdout.readline()),
             "folder": str(tmp_path),
             "host": os.getpid(),
-            "listening": listening,
             "numbers": NUMBERS,
             "processor": min(os.sched_getaffinity(0)),
             "secret_file": str(tmp_path / "secret.txt"),
             "SIGUSR1": int(signal.SIGUSR1),
             "spell": secrets.token_hex(8),
+            "stranger": 65_533 if os.getuid() == 65_534 else 65_534,
             "tcp": tcp.getsockname()[1],
             "udp": udp.getsockname()[1],
             "unix": secret,
@@ -84,8 +81,11 @@ def make(attempt: Attempt, world: World, sandbox: Sandbox) -> None:
     world.first_links = world.links
 
     def serve(action: str) -> dict[str, object]:
-        if action == "look":
+        deed, _, port = action.partition(" ")
+        if deed == "look":
             world.look()
+        elif deed == "connect":
+            world.connect(int(port))
         else:
             time.sleep(0.1)
         return VIEW
