@@ -19,12 +19,12 @@ from harness.errors import Problem
 LIMIT = 16
 """Machines that this process may have at a time; each takes up to some 600 MB."""
 
-OPTIONS = (
+OPTIONS: tuple[str, ...] = (
     "-Xmx512m",
     "-XX:+UseSerialGC",
     "-XX:+ExitOnOutOfMemoryError",
-    # ScienceWorld keeps its objects in sets that are ordered by identity hashes, which Java draws anew in
-    # every process. All being equal, sets keep the order of insertion, and an episode can be repeated.
+    # ScienceWorld's sets of objects have the order of identity hashes, which Java draws one after another,
+    # so that an episode depends on those before it. With all equal, sets have the order of insertion.
     "-XX:+UnlockExperimentalVMOptions",
     "-XX:hashCode=2",
     # The state of java.util.Random is read (see simulator.py).
