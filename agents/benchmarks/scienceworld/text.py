@@ -21,7 +21,7 @@ have one name, say where they are: "apple in fridge".
 - open X; close X; pick up X; put down X; move X to Y; pour X in Y; dunk X in Y; mix X (all that is in \
 container X)
 - activate X; deactivate X (stoves, taps and the like); use X on Y (instruments and tools: thermometer, \
-lighter, axe, shovel); use X (a thing by itself)
+lighter, axe, shovel)
 - connect X to Y; disconnect X (in tasks about electricity, where things have terminals: "connect battery \
 anode to orange wire terminal 1")
 - eat X; flush X
