@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 
 from agents.sandbox import lock
 from agents.sandbox.allowed import FORBIDDEN_NAMES, MODULES, importable
-from agents.sandbox.protocol import OVER, cut, decode, encode, json_text
+from agents.sandbox.env import Channel, Env, EpisodeOver, StepsOver
+from agents.sandbox.protocol import cut, json_text
 
 _RECURSION = sys.getrecursionlimit()
 _NEEDED_LATER = ("__future__", "collections.abc", "encodings.ascii", "encodings.latin_1", "unicodedata")
@@ -26,42 +27,11 @@ _FRAMES = 5
 """Of a trace, at most."""
 
 
-class EpisodeOver(BaseException):
-    """Ends a skill when the episode is over; no Exception, so that `except Exception` lets it pass."""
-
-
-class StepsOver(BaseException):
-    """Ends a skill that has taken its steps."""
-
-
 class Failure(Exception):
     """What an answer says of code that failed."""
 
     def __init__(self, kind: str, message: str, trace: str = "") -> None:
         self.report = {"kind": kind, "message": cut(message), "trace": cut(trace)}
-
-
-class Channel:
-    """The two descriptors, and the nonce of the call that is on."""
-
-    def __init__(self, reading: int, writing: int) -> None:
-        self._reading, self._writing = reading, writing
-        self._nonce = ""
-
-    def send(self, key: str, value: object) -> None:
-        line = encode({"nonce": self._nonce, key: value})
-        while len(line) > (written := os.write(self._writing, line)):
-            line = line[written:]
-
-    def receive(self) -> Any:
-        parts = [os.read(self._reading, 65_536)]  # the host sends nothing before it is asked
-        while not parts[-1].endswith(b"\n"):
-            if not parts[-1]:
-                os._exit(0)
-            parts.append(os.read(self._reading, 65_536))
-        message = decode(b"".join(parts))
-        self._nonce = message["nonce"]
-        return message
 
 
 class Printed:
@@ -85,34 +55,6 @@ class Printed:
     def text(self) -> str:
         lost = f"\n… ({self._lost} more characters were printed)" if self._lost else ""
         return cut("".join(self._parts), sys.maxsize) + lost
-
-
-class Env:
-    """The environment as a skill sees it."""
-
-    def __init__(self, channel: Channel, view: dict[str, Any]) -> None:
-        self._channel = channel
-        self._see(view)
-
-    def _see(self, view: dict[str, Any]) -> None:
-        self.goal: str = view["goal"]
-        self.observation: str = view["observation"]
-        self.state: Any = view["state"]
-        self.actions: list[str] = view["actions"]
-        self.done: bool = view["done"]
-        self.steps: int = view["steps"]
-        self.reward: float = view["reward"]
-
-    def step(self, action: str) -> str:
-        """Take one primitive action; returns what is seen then."""
-        if not isinstance(action, str):
-            raise TypeError(f"env.step takes an action as a string, not {type(action).__name__}")
-        self._channel.send("step", cut(action))
-        answer = self._channel.receive()
-        if "stop" in answer:
-            raise EpisodeOver if answer["stop"] == OVER else StepsOver
-        self._see(answer["view"])
-        return self.observation
 
 
 class Worker:

@@ -379,6 +379,7 @@ def f(env):
         "agents",
         "agents.sandbox",
         "agents.sandbox.allowed",
+        "agents.sandbox.env",
         "agents.sandbox.lock",
         "agents.sandbox.protocol",
         "agents.sandbox.seccomp",
@@ -394,7 +395,7 @@ def f(env):
     import math
     import sys
     math.pi = 3
-    sys.modules["agents.sandbox.worker"].Env.step = lambda self, action: "nothing happens"
+    sys.modules["agents.sandbox.env"].Env.step = lambda self, action: "nothing happens"
 """,
     )
     other.load("import math\ndef f(env):\n    return [env.step('look'), math.pi > 3.1]")
