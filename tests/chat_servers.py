@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -17,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agents.llm.cache import Cache
+from agents.llm.chat_app import background
 from agents.llm.ledger import Budget, Ledger
 from agents.llm.messages import Message
 from agents.llm.model import Model
@@ -24,6 +24,9 @@ from agents.llm.settings import ModelSettings
 
 CANARY = "sk-canary-0123456789abcdef"
 HELLO = [Message("system", "Be brief."), Message("user", "Hello")]
+
+running = background
+"""An application in a thread, at a free port; yields its address."""
 
 Script = Callable[[dict[str, Any], int], Response]
 """(body of the request, how many came before) -> what is answered."""
@@ -99,26 +102,8 @@ class ChatServer:
 def serving(script: Script = plain) -> Iterator[ChatServer]:
     """A server in a thread, at a free port."""
     server = ChatServer(script)
-    with running(server.app()) as server.url:
+    with background(server.app()) as server.url:
         yield server
-
-
-@contextlib.contextmanager
-def running(app: Starlette) -> Iterator[str]:
-    """An application in a thread, at a free port; its address, /v1 included."""
-    config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
-    runner = uvicorn.Server(config)
-    listener = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=runner.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    while not runner.started:
-        time.sleep(0.005)
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-    finally:
-        runner.should_exit = True
-        thread.join(5)
-        listener.close()
 
 
 @contextlib.contextmanager

@@ -7,8 +7,10 @@ POST /v1/chat/completions     an answer, without streaming
 
 import json
 import socket
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,6 +164,23 @@ def serve(app: Starlette, listening: socket.socket) -> None:
     """Answer until the process is told to end."""
     config = uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=3)
     uvicorn.Server(config).run(sockets=[listening])
+
+
+@contextmanager
+def background(app: Starlette) -> Iterator[str]:
+    """Answer in a thread of this process while the context lasts; yields the address, /v1 included."""
+    with listen("127.0.0.1", 0) as listening:
+        config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.005)
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        finally:
+            server.should_exit = True
+            thread.join(5)
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from chat_servers import model, running
+from chat_servers import model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from agents.llm.chat_app import background
 from agents.llm.chat_server import local_app
 from agents.llm.local_model import SMOLLM2, LocalModel, find_model
 from agents.llm.messages import Message
@@ -67,7 +68,7 @@ def test_a_seed_decides_what_is_drawn(tiny: LocalModel) -> None:
 
 def test_it_answers_over_http(tiny: LocalModel) -> None:
     with (
-        running(local_app("tiny", tiny)) as url,
+        background(local_app("tiny", tiny)) as url,
         model(url, name="tiny", temperature=0.0, retries=0) as asked,
     ):
         reply = asked.ask(FIRST, label="wake/0", max_tokens=8)
@@ -77,7 +78,7 @@ def test_it_answers_over_http(tiny: LocalModel) -> None:
         long = asked.ask([Message("user", "word " * 5000)], label="wake/1")
         assert (long.text, long.finish) == ("", "context")
     with (
-        running(local_app("tiny", tiny)) as url,
+        background(local_app("tiny", tiny)) as url,
         model(url, name="other") as asked,
         pytest.raises(Problem, match=r"has no model 'other'.*it has tiny"),
     ):

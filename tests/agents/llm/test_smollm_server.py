@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from chat_servers import model, running
+from chat_servers import model
 
+from agents.llm.chat_app import background
 from agents.llm.chat_server import local_app
 from agents.llm.local_model import SMOLLM2, LocalModel
 from agents.llm.messages import Message
@@ -23,7 +24,7 @@ pytestmark = [
 def test_it_answers_a_question_in_a_conversation() -> None:
     assert FILE is not None
     app = local_app("smollm2", LocalModel(FILE.parent, FILE.name))
-    with running(app) as url, model(url, name="smollm2", temperature=0.0, timeout_s=60.0) as asked:
+    with background(app) as url, model(url, name="smollm2", temperature=0.0, timeout_s=60.0) as asked:
         first = [Message("user", "What is the capital of France?")]
         reply = asked.ask(first, label="wake/0", max_tokens=24)
         assert "Paris" in reply.text and reply.finish == "stop"

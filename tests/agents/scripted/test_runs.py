@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_servers import running
 
 from agents.config import Config
 from agents.core.loop import Experiment
+from agents.llm.chat_app import background
 from agents.scripted.server import Script, scripted_app
 
 METHODS = ["react", "opo", "speedrunner", "speedrunner_no_cl", "asi", "voyager"]
@@ -18,7 +18,7 @@ TASKS = ("goto", "pickup", "open")
 def run(folder: Path, script: Script, method: str, **changes: Any) -> Experiment:
     """A short experiment, run to its end."""
     folder.mkdir()
-    with running(scripted_app(script)) as url:
+    with background(scripted_app(script)) as url:
         settings = {"name": "scripted", "provider": "local", "base_url": url, "seed": 1}
         value = {
             "benchmark": "babyai",

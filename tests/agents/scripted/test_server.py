@@ -6,8 +6,9 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from chat_servers import model, running
+from chat_servers import model
 
+from agents.llm.chat_app import background
 from agents.llm.messages import Message
 from agents.llm.reply import Usage
 from agents.scripted.server import scripted_app, tokens_of
@@ -25,7 +26,7 @@ TURN = [Message("system", SYSTEM), Message("user", FIRST)]
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with running(scripted_app("demo")) as address:
+    with background(scripted_app("demo")) as address:
         yield address
 
 
