@@ -74,10 +74,7 @@ def _head(report: Report) -> str:
     rows += [
         ("steps", _steps(report)),
         ("tokens", _tokens(total)),
-        (
-            "tokens a success",
-            "no success" if not report["tokens_per_success"] else f"{report['tokens_per_success']:,.0f}",
-        ),
+        ("tokens a success", _tokens_per_success(report)),
         ("cost", _dollars(total)),
         ("sandbox", "**unsafe: none**" if report["sandbox"] == "unsafe" else report["sandbox"]),
     ]
@@ -200,7 +197,7 @@ def _skills(report: Report) -> list[str]:
     if not report["skills"]:
         return []
     rows = [
-        [f"`{name}`", use["calls"], use["failed"], use["steps"], use["episodes"], use["successes"]]
+        [f"`{name[:60]}`", use["calls"], use["failed"], use["steps"], use["episodes"], use["successes"]]
         for name, use in report["skills"].items()
     ]
     header = ("skill", "calls", "failed", "steps", "episodes", "of them successful")
@@ -262,6 +259,13 @@ def _score(scores: Mapping[str, Any]) -> str:
 
 def _tokens(calls: Mapping[str, Any]) -> str:
     return f"{calls['tokens']:,}" + (" or more" if calls["unmetered"] else "")
+
+
+def _tokens_per_success(report: Report) -> str:
+    if report["tokens_per_success"] is None:
+        return "no success"
+    more = " or more" if report["calls"]["total"]["unmetered"] else ""
+    return f"{report['tokens_per_success']:,.0f}{more}"
 
 
 def _dollars(calls: Mapping[str, Any]) -> str:

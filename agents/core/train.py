@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,7 @@ def main(benchmark: str, method: str | None = None) -> int:
     Raises:
         Problem: it cannot start.
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends in order, as Ctrl-C does
     options = tyro.cli(Options, prog=f"python -m agents.benchmarks.{benchmark}.train")
     if sum(folder is not None for folder in (options.resume, options.replay)) > 1:
         raise Problem("a run is either resumed or replayed")

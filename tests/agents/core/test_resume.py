@@ -93,12 +93,12 @@ def test_files_that_a_crash_cut_anywhere_are_repaired(
     assert len(server.bodies) == asked
 
 
-@pytest.mark.parametrize("number", [5, 40])
+@pytest.mark.parametrize(("number", "kind"), [(5, signal.SIGINT), (40, signal.SIGTERM)])
 def test_ctrl_c_leaves_a_report_and_a_run_to_go_on_with(
-    runs: Runs, config: Path, whole: Path, server: ChatServer, number: int
+    runs: Runs, config: Path, whole: Path, server: ChatServer, number: int, kind: signal.Signals
 ) -> None:
     name = f"stopped-{number}"
-    signals = Signalling(server, number, signal.SIGINT, 0)
+    signals = Signalling(server, number, kind, 0)
     status, text = signals.run(runs, "--config_file", config, "--name", name)
     folder = runs.outputs / name
     assert status == 130, text
