@@ -30,7 +30,7 @@ class CrafterEnvironment(Environment):
     """
 
     def __init__(self, step_limit: int) -> None:
-        self._limit = step_limit
+        self.step_limit = step_limit
         self.game = Game()
         """The true world, for oracles."""
 
@@ -65,7 +65,7 @@ class CrafterEnvironment(Environment):
             events = [f'There is no action "{name[:60]}"; nothing was done']
         self.total += reward
         self.score = len(self.unlocked) / len(ACHIEVEMENTS)
-        self.done = self.died or self.success or self.steps >= self._limit
+        self.done = self.died or self.success or self.steps >= self.step_limit
         self.observation = self._describe(events)
         return Step(self.observation, reward, self.done)
 

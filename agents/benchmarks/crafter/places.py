@@ -66,7 +66,8 @@ def find_bed(ground: Ground, near: int, kept: Container[int]) -> Bed | None:
                 continue
             if any(ground.materials[wall] not in WALLS for wall in bed.walls):
                 continue
-            cost = far + work_inner + work_outer + work_door + open_end
+            wet = sum(ground.materials[wall] == "water" for wall in bed.walls)  # arrows fly over water
+            cost = far + 3 * wet + work_inner + work_outer + work_door + open_end
             if cost < best:
                 best, found = cost, bed
     return found
