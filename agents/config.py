@@ -83,6 +83,8 @@ class Config(BaseModel):
     sandbox: Literal["locked", "unsafe"] = "locked"
     """"unsafe" runs model-written code unconfined on machines that cannot lock it down."""
     evaluate: Evaluation | None = None
+    server: str | None = None
+    """babyai alone: where a server of BabyAI listens that episodes are played on; null = in this process."""
 
     @property
     def episodes(self) -> int:
@@ -90,12 +92,14 @@ class Config(BaseModel):
         return sum(phase.episodes for phase in self.phases)
 
 
-def read_config(path: Path, *, model: str | None = None, base_url: str | None = None) -> Config:
-    """Read a config; `model` and `base_url` take the place of those in the file.
+def read_config(
+    path: Path, *, model: str | None = None, base_url: str | None = None, server: str | None = None
+) -> Config:
+    """Read a config; `model`, `base_url` and `server` take the place of those in the file.
 
     Raises:
-        Problem: with file and line: no YAML, a key missing, unknown or malformed, or a benchmark, method or
-            task that there is not.
+        Problem: with file and line: no YAML, a key missing, unknown or malformed, a benchmark, method or
+            task that there is not, or a server for a benchmark that has none.
     """
     if not path.is_file():
         known = sorted(found.relative_to(ROOT).as_posix() for found in CONFIGS.glob("*/*.yaml"))
@@ -103,6 +107,8 @@ def read_config(path: Path, *, model: str | None = None, base_url: str | None = 
     document = read_yaml(path)
     if model is not None or base_url is not None:
         document = document._replace(value=_elsewhere(document.value, model, base_url))
+    if server is not None:
+        document = document._replace(value={**document.value, "server": server})
     config = check(document, Config)
     _check_names(config, document)
     return config
@@ -137,6 +143,8 @@ def _check_names(config: Config, document: Document) -> None:
     ):
         if name not in known:
             raise document.problem((kind,), f"there is no {kind} {name!r}", suggestion(name, known))
+    if config.server is not None and config.benchmark != "babyai":
+        raise document.problem(("server",), f"{config.benchmark} has no server", "take the key `server` out")
     tasks = load_benchmark(config.benchmark).tasks
     named: list[tuple[Place, tuple[str, ...]]] = []
     for number, phase in enumerate(config.phases):

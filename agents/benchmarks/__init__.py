@@ -8,8 +8,8 @@ from harness.errors import Problem
 BENCHMARKS = ("babyai", "crafter", "scienceworld")
 
 
-def load_benchmark(name: str) -> Benchmark:
-    """A benchmark by its name.
+def load_benchmark(name: str, server: str | None = None) -> Benchmark:
+    """A benchmark by its name; with the address of a `server`, which BabyAI alone has, it is played there.
 
     Raises:
         Problem: there is none of that name, or a library of it is missing.
@@ -23,6 +23,6 @@ def load_benchmark(name: str) -> Benchmark:
             f"the benchmark {name} needs the module {error.name!r}",
             remedy="install the extra `agents`: make .venv/ready",
         ) from error
-    benchmark = module.BENCHMARK
+    benchmark = module.BENCHMARK if server is None else module.BabyAI(server)
     assert isinstance(benchmark, Benchmark)
     return benchmark

@@ -17,7 +17,7 @@ from harness.files import parse_json, read_bytes, read_json, unwritable, write_a
 
 CONFIG, MANIFEST, CACHE, CALLS = "config.yaml", "manifest.json", "cache.sqlite", "calls.jsonl"
 
-_FREE = ("budget.",)  # what a run that goes on may be told anew: it changes no answer
+_FREE = ("budget.", "server")  # what a run that goes on may be told anew: it changes no answer
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def write_config(folder: Path, config: Config) -> None:
 
 
 def config_of(folder: Path, config: Config | None) -> Config:
-    """The config of the run in a folder, or `config` where that is given and the same but for its budget.
+    """The config of the run in a folder, or `config` where that is given and the same but for its budget and server.
 
     Raises:
         Problem: there is no run, or `config` asks for another one; it names the keys.
@@ -85,7 +85,7 @@ def config_of(folder: Path, config: Config | None) -> Config:
         raise Problem(
             f"the config is not that of the run in this folder: {', '.join(changed)} differ",
             file=path,
-            remedy="only the budget may change; choose another --name for another run",
+            remedy="only the budget and the server may change; choose another --name for another run",
         )
     return config
 

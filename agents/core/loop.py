@@ -114,7 +114,7 @@ class Experiment:
                 down, or the folder holds something else than a run.
         """
         self.folder, self.config, self._extent, self._played = folder, config, extent, played
-        self.benchmark = load_benchmark(config.benchmark)
+        self.benchmark = load_benchmark(config.benchmark, config.server)
         with self._sandbox() as sandbox:
             self.confinement = sandbox.confinement
             """What locks model-written code down, or "unsafe"."""

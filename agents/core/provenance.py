@@ -2,12 +2,16 @@
 
 import platform
 import sys
+from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from agents.benchmarks.base import Benchmark
 from agents.config import Config
 from agents.prompts.prompts import prompt_hashes
+from harness.files import sha256_bytes
 from harness.manifest import installed_packages, read_git
 from harness.track import ROOT
 
@@ -15,8 +19,14 @@ LIBRARIES = {"babyai": ("minigrid",), "crafter": ("crafter",), "scienceworld": (
 """What makes a benchmark's worlds: with another version of it, another run."""
 
 
-def make_manifest(config: Config, confinement: str, replayed: Path | None) -> dict[str, Any]:
-    """Everything about a run, or the replay of one, that is known when it starts: plain JSON values."""
+def make_manifest(
+    config: Config, benchmark: Benchmark, confinement: str, replayed: Path | None
+) -> dict[str, Any]:
+    """Everything about a run, or the replay of one, that is known when it starts: plain JSON values.
+
+    Raises:
+        Problem: the config names a server, and none answers there.
+    """
     packages = installed_packages()
     git = read_git(ROOT)
     return {
@@ -25,8 +35,8 @@ def make_manifest(config: Config, confinement: str, replayed: Path | None) -> di
         "model": config.model.name,
         "sandbox": confinement,
         "replays": replayed and str(replayed),
-        "prompts": prompt_hashes(),
-        "environments": {name: packages.get(name) for name in LIBRARIES[config.benchmark]},
+        "prompts": told_hashes(benchmark),
+        "environments": _environments(config, packages),
         "git": git and git.model_dump(mode="json"),
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -34,3 +44,19 @@ def make_manifest(config: Config, confinement: str, replayed: Path | None) -> di
         "argv": sys.argv,
         "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def told_hashes(benchmark: Benchmark) -> dict[str, str]:
+    """SHA-256 of all fixed words that models read: every prompt, and the benchmark's own part of them."""
+    own = {"rules": benchmark.rules(), "state_help": benchmark.state_help()}
+    return prompt_hashes() | {name: sha256_bytes(text.encode()) for name, text in own.items()}
+
+
+def _environments(config: Config, packages: Mapping[str, str]) -> dict[str, str | None]:
+    """The versions of what makes the worlds, here or on the server that plays them."""
+    if config.server is not None:
+        from agents.benchmarks.babyai.client import RemoteEnvironment
+
+        with closing(RemoteEnvironment(config.server)) as environment:
+            return {"minigrid": environment.minigrid}
+    return {name: packages.get(name) for name in LIBRARIES[config.benchmark]}

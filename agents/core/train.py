@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,8 @@ class Options:
     """Ask this model instead of the config's."""
     base_url: str | None = None
     """Ask this server instead of the config's: http://127.0.0.1:5012/v1."""
+    server: str | None = None
+    """BabyAI: play on this server of it instead of in this process: http://127.0.0.1:8080."""
 
 
 def main(benchmark: str, method: str | None = None) -> int:
@@ -60,9 +63,11 @@ def main(benchmark: str, method: str | None = None) -> int:
         raise Problem("a run is either resumed or replayed")
     config = None
     if options.config_file is not None:
-        config = read_config(options.config_file, model=options.model, base_url=options.base_url)
-    elif options.model is not None or options.base_url is not None:
-        raise Problem("--model and --base_url change a config", remedy="name it with --config_file")
+        config = read_config(
+            options.config_file, model=options.model, base_url=options.base_url, server=options.server
+        )
+    elif any(change is not None for change in (options.model, options.base_url, options.server)):
+        raise Problem("--model, --base_url and --server change a config", remedy="name it with --config_file")
     if options.resume is not None:
         return _resume(options.resume, config, benchmark, method)
     if options.replay is not None:
@@ -114,25 +119,22 @@ def _replay(options: Options, config: Config | None, benchmark: str, method: str
 def _run(folder: Path, config: Config, replayed: Path | None = None, extent: Extent | None = None) -> int:
     """Make the run in a folder that is locked, and report on it."""
     try:
-        experiment = Experiment(folder, config, replayed=replayed, extent=extent)
+        with closing(Experiment(folder, config, replayed=replayed, extent=extent)) as experiment:
+            manifest = make_manifest(config, experiment.benchmark, experiment.confinement, replayed)
+            if (folder / checkpoint.MANIFEST).exists():
+                checkpoint.check_same(folder, manifest)
+            else:
+                write_atomic(folder / checkpoint.MANIFEST, json.dumps(manifest, indent=2) + "\n")
+            try:
+                end = experiment.run()
+            except Exception as error:
+                write_report(experiment, End("failed", f"{type(error).__name__}: {error}"))
+                raise
+            report = write_report(experiment, end)
     except Problem:
         if not (folder / checkpoint.MANIFEST).exists():  # nothing has begun, so the name stays free
             shutil.rmtree(folder)
         raise
-    try:
-        manifest = make_manifest(config, experiment.confinement, replayed)
-        if (folder / checkpoint.MANIFEST).exists():
-            checkpoint.check_same(folder, manifest)
-        else:
-            write_atomic(folder / checkpoint.MANIFEST, json.dumps(manifest, indent=2) + "\n")
-        try:
-            end = experiment.run()
-        except Exception as error:
-            write_report(experiment, End("failed", f"{type(error).__name__}: {error}"))
-            raise
-        report = write_report(experiment, end)
-    finally:
-        experiment.close()
     _summarise(folder, report, resumable=replayed is None)
     return _STATUS[end.status]
 

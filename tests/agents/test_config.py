@@ -102,6 +102,12 @@ def test_defaults(tmp_path: Path) -> None:
         ({"budget": {"dollars": 0}}, "dollars", "budget.dollars: expected greater than 0"),
         ({"method_settings": {"sleep_token": 3000}}, "sleep_token", "did you mean 'sleep_tokens'?"),
         ({"sandbox": "none"}, "sandbox", "sandbox: expected 'locked' or 'unsafe'"),
+        ({"server": 8080}, "server", "server: expected a valid string"),
+        (
+            {"benchmark": "crafter", "phases": [{"tasks": ["survive"], "episodes": 2}], "server": "http://a"},
+            "server",
+            "crafter has no server. Remedy: take the key `server` out",
+        ),
         ({"seed": True}, "seed", "seed: expected a valid integer"),
         ({"parallel": 0}, "parallel", "parallel: expected greater"),
         ({"model": {"name": "m", "provider": "lokal"}}, "provider", "model.provider"),
@@ -184,6 +190,13 @@ def test_a_server_of_ones_own_has_no_limit_in_dollars(path: Path, url: str, prov
     assert config.model.max_tokens == 700
     assert config.budget.tokens == 5000
     assert config.budget.dollars == (None if provider == "local" else 1.0)
+
+
+def test_episodes_are_played_in_this_process_unless_a_server_is_named(path: Path) -> None:
+    assert read_config(path).server is None
+    config = read_config(path, server="http://127.0.0.1:8080")
+    assert config.server == "http://127.0.0.1:8080"
+    assert differences(read_config(path), config) == ["server"]
 
 
 def test_a_wrong_address_is_refused(path: Path) -> None:

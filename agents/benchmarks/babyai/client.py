@@ -38,10 +38,13 @@ class RemoteEnvironment(Environment):
         except httpx.InvalidURL as error:
             raise Problem(f"{server!r} is no address: {error}", remedy="http://127.0.0.1:8080") from None
         try:
-            if self._ask("GET", "/health").get("benchmark") != "babyai":
+            health = self._ask("GET", "/health")
+            if health.get("benchmark") != "babyai":
                 raise Problem(
                     f"what answers at {server} is no server of BabyAI", remedy="check host and port"
                 )
+            self.minigrid: str | None = health.get("minigrid")
+            """The server's version of it."""
         except Problem:
             self._client.close()
             raise
