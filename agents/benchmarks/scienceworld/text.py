@@ -25,7 +25,7 @@ lighter, axe, shovel)
 - connect X to Y; disconnect X (in tasks about electricity, where things have terminals: "connect battery \
 anode to orange wire terminal 1")
 - eat X; flush X
-- wait (ten moves, for what grows, heats or cools); wait1 (one move)
+- wait (eleven moves of the world's clock, for what grows, heats or cools); wait1 (two moves)
 - focus on X (tells the game that X is what the task asks for)
 
 Focus only on what the task says, and when it says so: a focus on a wrong thing ends the episode with a \
