@@ -69,7 +69,7 @@ def write_config(folder: Path, config: Config) -> None:
 
 
 def config_of(folder: Path, config: Config | None) -> Config:
-    """The config of the run in a folder, or `config` where that is given and the same but for its budget and server.
+    """The config of the run in a folder, or `config` where that is given and as it may go on.
 
     Raises:
         Problem: there is no run, or `config` asks for another one; it names the keys.

@@ -1,7 +1,6 @@
 """FIXED: an episode, played in thoughts and actions (ReAct, arXiv 2210.03629); actions may call skills."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from agents.core.actions import Action, Primitive, SkillCall, Unparsed, parse_action, spoken
 from agents.core.literals import write_literal
@@ -9,8 +8,9 @@ from agents.llm.messages import Message
 from agents.llm.reply import Reply
 from agents.memory.trajectory import Ending, Taken, Trajectory, Turn
 from agents.methods.base import Method, Seat
-from agents.prompts.prompts import render
-from agents.sandbox.host import EpisodeOver, SkillError
+from agents.methods.serving import Served, view
+from agents.prompts.prompts import render, say
+from agents.sandbox.host import SkillError
 from agents.sandbox.protocol import cut
 
 PATIENCE = 3
@@ -20,13 +20,6 @@ MOST_LISTED = 60
 
 _THOUGHT_CHARS = 1_500  # of an earlier answer, as prompts repeat it
 _NOTE_CHARS = 1_500  # of what a skill returned, and of what it printed
-
-_WITHHELD = {
-    "length": "it was cut off at its token limit before an action; think more briefly",
-    "refusal": "it was a refusal",
-    "content_filter": "the server withheld it",
-    "context": "the conversation is too long for the model; part of it is left out from now on",
-}
 
 
 def play_episode(method: Method, seat: Seat) -> Trajectory:
@@ -126,7 +119,7 @@ class _Play:
             goal=self.environment.goal,
             observation=self.first,
             actions=self.first_listed,
-            earlier=[turn.action or "(nothing)" for turn in self.turns[:start]],
+            earlier=[turn.action for turn in self.turns[:start]],
         )
         messages = [Message("system", self.system), Message("user", begin)]
         for answer, told in self.told[start:]:
@@ -143,23 +136,22 @@ class _Play:
         return self._call(reply, action)
 
     def _call(self, reply: Reply, call: SkillCall) -> Turn:
-        taken: list[Taken] = []
-
-        def serve(action: str) -> dict[str, Any]:
-            if self.environment.done:
-                raise EpisodeOver
-            step = self.environment.step(action)
-            taken.append(Taken(action, step.observation, step.reward))
-            return self._view(step.reward)
-
-        error = None
+        served = Served(self.environment)
+        value, error = None, None
         try:
-            outcome = self.seat.sandbox.call(call.name, call.args, call.kwargs, serve, self._view(0.0))
-            note = _note(outcome.value, outcome.output)
+            outcome = self.seat.sandbox.call(
+                call.name, call.args, call.kwargs, served, view(self.environment)
+            )
+            value, output = outcome.value, outcome.output
         except SkillError as failure:
-            error = str(failure)
-            note = "\n".join(filter(None, (_note(None, failure.output), f"It failed: {error}")))
-        return Turn(reply.text, call.text, tuple(taken), note, call.name, error)
+            output, error = failure.output, str(failure)
+        note = render(
+            "skill_note",
+            value="" if value is None else cut(write_literal(value), _NOTE_CHARS),
+            output=cut(output.strip(), _NOTE_CHARS),
+            error=error or "",
+        )
+        return Turn(reply.text, call.text, tuple(served.taken), note, call.name, error)
 
     def _tell(self, turn: Turn) -> Message:
         """What the model is told after a turn."""
@@ -181,19 +173,6 @@ class _Play:
         actions = [] if self.environment.done else list(self.environment.actions())
         return actions if len(actions) <= MOST_LISTED else []
 
-    def _view(self, reward: float) -> dict[str, Any]:
-        """The situation, for a skill."""
-        environment = self.environment
-        return {
-            "goal": environment.goal,
-            "observation": environment.observation,
-            "state": environment.state(),
-            "actions": list(environment.actions()),
-            "done": environment.done,
-            "steps": environment.steps,
-            "reward": reward,
-        }
-
 
 def _load(method: Method, seat: Seat) -> tuple[str, ...]:
     """Load the method's skills into the seat's sandbox; their names, none where they fail to load."""
@@ -209,20 +188,12 @@ def _read(reply: Reply, skills: Sequence[str]) -> Action:
     """What an answer does; where it says nothing, why the server thinks so."""
     action = parse_action(reply.text, skills)
     if isinstance(action, Unparsed):
-        return action._replace(reason=_WITHHELD.get(reply.finish, action.reason))
+        return action._replace(reason=say("withheld", finish=reply.finish) or action.reason)
     return action
 
 
 def _repeated(reply: Reply, action: Action) -> Message:
     """An answer as later prompts repeat it: without what was imagined after its action."""
     if isinstance(action, Unparsed):
-        return Message("assistant", cut(spoken(reply.text), _THOUGHT_CHARS) or "(no answer)")
+        return Message("assistant", cut(spoken(reply.text), _THOUGHT_CHARS) or say("no_answer"))
     return Message("assistant", f"Thought: {cut(action.thought, _THOUGHT_CHARS)}\nAction: {action.text}")
-
-
-def _note(value: object, output: str) -> str:
-    """What a skill returned and printed."""
-    parts = [] if value is None else [f"It returned {cut(write_literal(value), _NOTE_CHARS)}"]
-    if output.strip():
-        parts.append(f"It printed: {cut(output.strip(), _NOTE_CHARS)}")
-    return "\n".join(parts)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.memory.functions import Function, NoFunction, module_source, read_functions
 from agents.memory.versions import Version, diff_texts
+from agents.prompts.prompts import say
 
 
 class Edit(BaseModel):
@@ -53,10 +54,10 @@ class Codebook:
         for number, edit in enumerate(edits, 1):
             fault = _apply(functions, edit, longest)
             if fault:
-                faults.append(f"edit {number} ({edit.op} {edit.name[:60]}): {fault}")
+                faults.append(say("faulty_edit", number=number, edit=edit, fault=fault))
         count = sum(function.public for function in functions.values())
         if not faults and count > most:
-            faults.append(f"the codebook would have {count} functions, and may have {most}")
+            faults.append(say("full_codebook", count=count, most=most))
         return Draft(functions, tuple(faults))
 
     def commit(self, draft: Draft, reason: str, sleep: int) -> str:
@@ -92,21 +93,22 @@ def _apply(functions: dict[str, Function], edit: Edit, longest: int) -> str:
     """Make an edit in place; returns why it cannot be made, "" where it was."""
     known = edit.name in functions
     if edit.op == "add" and known:
-        return "there is a function of that name; replace it, or choose another name"
+        return say("known_function")
     if edit.op != "add" and not known:
-        return f"there is no such function; there are {', '.join(functions) or 'none'}"
+        return say("unknown_function", names=list(functions))
     if edit.op == "delete":
         if edit.text.strip():
-            return "a deletion has no source"
+            return say("deleted_source")
         del functions[edit.name]
         return ""
     if len(edit.text) > longest:
-        return f"the source has {len(edit.text)} characters, and may have {longest}"
+        return say("long_source", characters=len(edit.text), most=longest)
     try:
         found = read_functions(edit.text)
     except NoFunction as fault:
         return str(fault)
-    if [function.name for function in found] != [edit.name]:
-        return f"the source defines {', '.join(one.name for one in found)}, expected {edit.name} alone"
+    names = [function.name for function in found]
+    if names != [edit.name]:
+        return say("other_functions", names=names, expected=edit.name)
     functions[edit.name] = found[0]
     return ""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from agents.core.actions import spoken
 from agents.llm.reply import Reply
+from agents.prompts.prompts import say
 
 Model = TypeVar("Model", bound=BaseModel)
 Value = TypeVar("Value")
@@ -32,19 +33,15 @@ def read_answer(reply: Reply, read: Callable[[str], Value]) -> Value:
     Raises:
         Unusable: `read` did, or the reply is a refusal or empty; what was cut off is read as far as it goes.
     """
-    if reply.finish in ("refusal", "content_filter"):
-        raise Unusable("it was a refusal")
-    if reply.finish == "context":
-        raise Unusable("the conversation is too long for the model")
+    withheld = say("withheld", finish=reply.finish)
     text = spoken(reply.text)
-    cut_off = "it was cut off at the most tokens that an answer may have, so be shorter"
-    if not text:
-        raise Unusable(cut_off if reply.finish == "length" else "it was empty")
+    if not text or (withheld and reply.finish != "length"):
+        raise Unusable(withheld or say("empty"))
     try:
         return read(text)
     except Unusable as fault:
-        if reply.finish == "length":
-            raise Unusable(*fault.faults, cut_off) from fault
+        if withheld:
+            raise Unusable(*fault.faults, withheld) from fault
         raise
 
 
@@ -63,16 +60,16 @@ def read_json(text: str, model: type[Model]) -> Model:
     found = blocks(text, "json") or blocks(text, "")
     content = (found[-1] if found else text).strip()
     if not found and not content.startswith("{"):
-        raise Unusable("there is no ```json block in it")
+        raise Unusable(say("no_block", language="json"))
     try:
         value: Any = json.loads(content, strict=False)  # so that strings may hold line breaks
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno} of it"
-        raise Unusable(f"it is no JSON: {error.msg}, {place}") from error
+        place = {"line": error.lineno, "column": error.colno}
+        raise Unusable(say("no_json", fault=error.msg, **place)) from error
     except (ValueError, RecursionError) as error:
-        raise Unusable("it is no JSON: a number is too long, or it is nested too deep") from error
+        raise Unusable(say("bad_json")) from error
     if not isinstance(value, dict):
-        raise Unusable("the JSON is no object")
+        raise Unusable(say("no_object"))
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -88,7 +85,7 @@ def between(text: str, tag: str) -> str:
     """
     match = re.search(rf".*<{tag}>(.*?)</{tag}>", text, re.DOTALL | re.IGNORECASE)
     if match is None:
-        raise Unusable(f"there is no <{tag}>...</{tag}> in it")
+        raise Unusable(say("no_tag", tag=tag))
     if not match[1].strip():
-        raise Unusable(f"<{tag}> is empty")
+        raise Unusable(say("empty_tag", tag=tag))
     return match[1].strip()

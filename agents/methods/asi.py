@@ -18,7 +18,7 @@ from agents.methods.answers import Unusable, read_json
 from agents.methods.base import Exchange, Method, Sleep, Tools, Trajectory
 from agents.methods.conversation import Allowance, Conversation, SleepSpent, settle
 from agents.methods.trial import load_faults, practise
-from agents.prompts.prompts import render
+from agents.prompts.prompts import render, say
 from agents.sandbox.allowed import MODULES
 from agents.sandbox.host import Sandbox
 from harness.files import STRICT
@@ -134,10 +134,10 @@ class _Induction:
         functions = [function for induced in answer.skills for function in self._functions(induced)]
         names = [function.name for function in functions]
         if twice := {name for name in names if names.count(name) > 1}:
-            raise Unusable(f"defined twice: {', '.join(sorted(twice))}")
+            raise Unusable(say("twice", names=sorted(twice)))
         most, known = self.tools.settings.functions, len(self.library.public)
         if known + sum(function.public for function in functions) > most:
-            raise Unusable(f"the library may have {most} functions, and has {known}")
+            raise Unusable(say("full_library", count=known, most=most))
         if functions:
             self._try(functions, answer.replay, trajectory)
         return answer.reason, functions
@@ -147,16 +147,18 @@ class _Induction:
         source = "\n".join(induced.source) if isinstance(induced.source, list) else induced.source
         name, longest = induced.name[:60], self.tools.settings.function_chars
         if len(source) > longest:
-            raise Unusable(f"{name}: the source has {len(source)} characters, and may have {longest}")
+            fault = say("long_source", characters=len(source), most=longest)
+            raise Unusable(say("faulty_skill", name=name, fault=fault))
         try:
             functions = read_functions(source)
-        except NoFunction as fault:
-            raise Unusable(f"{name}: {fault}") from fault
+        except NoFunction as error:
+            raise Unusable(say("faulty_skill", name=name, fault=str(error))) from error
         public = [function.name for function in functions if function.public]
         if public != [induced.name]:
-            raise Unusable(f"{name}: the source defines {', '.join(public) or 'helpers alone'}")
+            fault = say("other_functions", names=public, expected=name)
+            raise Unusable(say("faulty_skill", name=name, fault=fault))
         if known := [function.name for function in functions if function.name in self.library.skills]:
-            raise Unusable(f"there is a skill named {', '.join(known)}; skills cannot be changed")
+            raise Unusable(say("known_skills", names=known))
         return functions
 
     def _try(self, functions: Sequence[Function], replay: Sequence[str], trajectory: Trajectory) -> None:
@@ -174,10 +176,10 @@ class _Induction:
         self.steps += practice.steps
         faults = list(practice.faults)
         if not faults and not practice.success:
-            faults.append(f"the replay did not reach the goal; after it: {self.environment.observation}")
+            faults.append(say("no_goal", observation=self.environment.observation))
         new = [function.name for function in functions if function.public]
         if not faults and (idle := [name for name in new if name not in practice.called]):
-            faults.append(f"the replay never calls {', '.join(idle)}")
+            faults.append(say("not_called", names=idle))
         if faults:
             raise Unusable(*faults)
 

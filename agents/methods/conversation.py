@@ -7,7 +7,7 @@ from agents.llm.messages import Message
 from agents.llm.reply import Reply
 from agents.methods.answers import Unusable, read_answer
 from agents.methods.base import Exchange, Tools
-from agents.prompts.prompts import render
+from agents.prompts.prompts import render, say
 
 Value = TypeVar("Value")
 
@@ -73,7 +73,7 @@ class Conversation:
         self._allowance.count(characters, reply)
         asked = tuple((message.role, message.content) for message in self._messages[self._shown :])
         self.exchanges.append(Exchange(label, asked, reply.text, reply.finish))
-        self._messages.append(Message("assistant", reply.text or "(no answer)"))
+        self._messages.append(Message("assistant", reply.text or say("no_answer")))
         self._shown = len(self._messages)
         return reply
 

@@ -10,7 +10,7 @@ from agents.memory.guide import StrategyGuide
 from agents.methods.answers import Unusable, between
 from agents.methods.base import Method, Sleep, Tools, Trajectory
 from agents.methods.conversation import Allowance, Conversation, SleepSpent, settle
-from agents.prompts.prompts import render
+from agents.prompts.prompts import render, say
 
 
 class Opo(Method):
@@ -76,5 +76,5 @@ class Opo(Method):
         """(reason, guide) of an answer."""
         guide, longest = between(text, "guide"), self.tools.settings.guide_chars
         if len(guide) > longest:
-            raise Unusable(f"the guide has {len(guide)} characters, and may have {longest}")
+            raise Unusable(say("long_guide", characters=len(guide), most=longest))
         return between(text, "reason"), guide

@@ -19,7 +19,7 @@ from agents.methods.answers import Unusable, blocks, read_answer, read_json
 from agents.methods.base import Method, Sleep, Tools, Trajectory
 from agents.methods.conversation import Allowance, Conversation, SleepSpent
 from agents.methods.trial import load_faults
-from agents.prompts.prompts import render
+from agents.prompts.prompts import render, say
 from agents.sandbox.allowed import MODULES
 from agents.sandbox.host import Sandbox, SkillError
 from agents.sandbox.protocol import cut
@@ -136,10 +136,8 @@ class SpeedRunner(Method):
         """What an answer holds: the reason for edits and what they lead to, or a program."""
         programs = blocks(text, "python", "py")
         if programs and not blocks(text, "json"):
-            if not self.runs_programs:
-                raise Unusable("no program is run; the edits are JSON in a ```json block")
             if not may_run:
-                raise Unusable("no program is run any more; the edits are JSON in a ```json block")
+                raise Unusable(say("no_program", any_more=self.runs_programs))
             return "\n".join(programs)
         written = read_json(text, Edits)
         settings = self.tools.settings

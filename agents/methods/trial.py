@@ -7,6 +7,7 @@ from agents.benchmarks.base import Environment, Episode
 from agents.core.actions import Primitive, SkillCall, parse_action
 from agents.memory.functions import Function
 from agents.methods.serving import Served, view
+from agents.prompts.prompts import say
 from agents.sandbox.gate import check
 from agents.sandbox.host import Sandbox, SkillError
 
@@ -18,18 +19,18 @@ def load_faults(changed: Iterable[Function], source: str, sandbox: Sandbox) -> l
     """
     changed = list(changed)
     faults = [
-        f"{function.name}, {reason}"
+        say("faulty_function", name=function.name, fault=fault)
         for function in changed
-        for reason in check(function.source, sandbox.limits, docstrings=True)
+        for fault in check(function.source, sandbox.limits, docstrings=True)
     ]
     if faults:
         return faults
     try:
         loaded = {function.name for function in sandbox.load(source)}
     except SkillError as error:
-        return [f"the functions do not load: {error}"]
+        return [say("no_load", fault=str(error))]
     lost = [function.name for function in changed if function.public and function.name not in loaded]
-    return [f"{name} is no function once it is loaded" for name in lost]
+    return [say("lost", name=name) for name in lost]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def practise(
             break
         fault = _act(environment, sandbox, text, skills, called)
         if fault:
-            faults.append(f"replay, entry {number} ({text[:100]}): {fault}")
+            faults.append(say("faulty_entry", number=number, text=text, fault=fault))
             break
     return Practice(environment.success, environment.steps, tuple(called), tuple(faults))
 
@@ -81,5 +82,5 @@ def _act(
     try:
         sandbox.call(action.name, action.args, action.kwargs, served, view(environment))
     except SkillError as error:
-        return f"it failed after {len(served.taken)} steps: {error}"
-    return "" if served.taken else "it took no step"
+        return say("failed_call", steps=len(served.taken), fault=str(error))
+    return "" if served.taken else say("idle_call")

@@ -16,7 +16,7 @@ from agents.methods.answers import Unusable, blocks, read_answer, read_json
 from agents.methods.base import Seat, Tools
 from agents.methods.serving import Served, view
 from agents.methods.trial import load_faults
-from agents.prompts.prompts import render
+from agents.prompts.prompts import render, say
 from agents.sandbox.allowed import MODULES
 from agents.sandbox.host import SkillError
 from agents.sandbox.protocol import cut
@@ -166,16 +166,16 @@ class VoyagerEpisode:
         """The functions of an answer, the one to be run last, once they are loaded."""
         found = blocks(text, "python", "py") or blocks(text, "")
         if not found:
-            raise Unusable("there is no ```python block in it")
+            raise Unusable(say("no_block", language="python"))
         try:
             program = read_functions("\n\n".join(found))
         except NoFunction as fault:
             raise Unusable(str(fault)) from fault
         if not program[-1].public:
-            raise Unusable(f"the last function, {program[-1].name}, is a helper")
+            raise Unusable(say("helper_last", name=program[-1].name))
         longest = self.tools.settings.function_chars
         if long := [one.name for one in program if len(one.source) > longest]:
-            raise Unusable(f"{', '.join(long)}: a function may have {longest} characters")
+            raise Unusable(say("long_functions", names=long, most=longest))
         known = {name: skill.function for name, skill in self.library.skills.items()}
         together = {**known, **{function.name: function for function in program}}
         if faults := load_faults(program, module_source(together.values()), self.seat.sandbox):
@@ -245,7 +245,7 @@ class VoyagerEpisode:
             except Unusable as fault:
                 self.turns.append(Turn(reply.text, "", note="\n".join(fault.faults), error=str(fault)))
                 told = render("faulty", faults=fault.faults)
-                messages += [Message("assistant", reply.text or "(no answer)"), Message("user", told)]
+                messages += [Message("assistant", reply.text or say("no_answer")), Message("user", told)]
             else:
                 self.turns.append(Turn(reply.text, ""))
                 return value

@@ -19,6 +19,16 @@ def render(name: str, /, **values: object) -> str:
     return _environment().get_template(f"{name}.md").render(**values).strip()
 
 
+def say(name: str, /, **values: object) -> str:
+    """The phrase of that name in `phrases.md`, with its values; "" where it has nothing to say of them.
+
+    Raises:
+        AttributeError, TypeError, jinja2.UndefinedError: no such phrase, no such value, a value is missing.
+    """
+    phrase = getattr(_environment().get_template("phrases.md").module, name)
+    return str(phrase(**values)).strip()
+
+
 def prompt_hashes() -> dict[str, str]:
     """SHA-256 of every prompt file, by its name without `.md`."""
     return {path.stem: sha256_file(path) for path in sorted(FOLDER.glob("*.md"))}

@@ -89,7 +89,7 @@ def test_text_between_tags() -> None:
     ("given", "fault"),
     [
         (reply("I cannot help with that.", "refusal"), "a refusal"),
-        (reply("", "content_filter"), "a refusal"),
+        (reply("", "content_filter"), "withheld"),
         (reply("", "context"), "too long for the model"),
         (reply(""), "empty"),
         (reply(" \n"), "empty"),

@@ -1,5 +1,6 @@
 """Prompts: every template explains its values, says its kind, and is known by its hash."""
 
+import ast
 import hashlib
 import re
 
@@ -7,7 +8,7 @@ import pytest
 from jinja2 import Environment, TemplateNotFound, UndefinedError, meta
 
 from agents.memory.trajectory import Taken
-from agents.prompts.prompts import FOLDER, prompt_hashes, render
+from agents.prompts.prompts import FOLDER, prompt_hashes, render, say
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.md"))
 COMMON = {"benchmark": "babyai", "title": "BabyAI", "rules": "RULES"}
@@ -74,3 +75,35 @@ def test_a_missing_value_or_prompt_is_an_error() -> None:
         render("guide")
     with pytest.raises(TemplateNotFound):
         render("nothing")
+
+
+def test_phrases() -> None:
+    assert say("no_answer") == "(no answer)"
+    assert say("withheld", finish="stop") == ""
+    assert say("withheld", finish="content_filter") == "the server withheld it"
+    assert say("no_tag", tag="guide") == "there is no <guide>...</guide> in it"
+    assert say("unknown_function", names=[]) == "there is no such function; there are none"
+
+
+def test_the_code_says_the_phrases_there_are_with_the_values_they_take() -> None:
+    source = (FOLDER / "phrases.md").read_text()
+    found = re.findall(r"\{% macro (\w+)\((.*?)\) %\}", source)
+    phrases = {name: set(filter(None, values.split(", "))) for name, values in found}
+    said: set[str] = set()
+    for path in FOLDER.parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+                assert isinstance(node.args[0], ast.Constant)
+                name = str(node.args[0].value)
+                said.add(name)
+                values = {keyword.arg for keyword in node.keywords}
+                assert None in values or values == phrases[name], name
+    assert said == phrases.keys()
+
+
+def test_the_note_after_a_skill() -> None:
+    assert render("skill_note", value="3", output="a\nb", error="") == "It returned 3\nIt printed: a\nb"
+    assert (
+        render("skill_note", value="", output="b", error="crash") == "It printed: b\nIt failed: crash"
+    )
+    assert render("skill_note", value="", output="", error="") == ""
