@@ -1,4 +1,4 @@
-"""FIXED: errands in a Crafter world, for oracles. Each gives the next action, or None if it cannot be done."""
+"""FIXED: errands in a Crafter world, for oracles. Each gives the next action, or None if there is no way."""
 
 from collections.abc import Container, Mapping
 from functools import partial
