@@ -1,10 +1,6 @@
 """FIXED: whether a model can be asked, seen before anything is played; and the server of the scripted one."""
 
 import json
-import socket
-import subprocess
-import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,12 +10,10 @@ from urllib.parse import urlsplit
 from agents.llm.providers import read_key, rules_for
 from agents.llm.settings import ModelSettings
 from harness.errors import Problem
-from harness.track import ROOT
 
 SCRIPTED = "scripted"
 """As a recipe's base_url and model: a program in place of a model, started for the run, to try the way."""
 
-_START_S = 60.0  # for its server
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _MOST = 2**22  # bytes of a list of models
 _SEE_REMEDY = (
@@ -45,6 +39,7 @@ def check_reachable(settings: ModelSettings, *, timeout_s: float = 10.0) -> None
         with opener.open(request, timeout=timeout_s) as response:
             names = _names(response.read(_MOST))
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code in (401, 403):
             what = f"the key in {rules.key_env}" if rules.key_env else "a request without a key"
             raise Problem(
@@ -75,38 +70,8 @@ def model_server(base_url: str | None) -> Iterator[str | None]:
     if base_url != SCRIPTED:
         yield base_url
         return
-    port = _free_port()
-    command = [sys.executable, "-m", "agents.scripted.server", "--port", str(port)]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as server:
-        try:
-            address = f"http://127.0.0.1:{port}/v1"
-            place = {"name": SCRIPTED, "provider": "local", "base_url": address}
-            _wait(server, ModelSettings.model_validate(place))
-            yield address
-        finally:
-            server.terminate()
-            server.communicate()
+    from agents.llm.chat_app import background
+    from agents.scripted.server import scripted_app
 
-
-def _wait(server: "subprocess.Popen[bytes]", settings: ModelSettings) -> None:
-    """Until the server answers."""
-    end = time.monotonic() + _START_S
-    while True:
-        try:
-            check_reachable(settings)
-            return
-        except Problem:
-            if server.poll() is not None:
-                said = server.communicate()[1].decode(errors="replace").strip()
-                raise Problem(f"the scripted model's server did not start: {said[-500:]}") from None
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with background(scripted_app("demo")) as address:
+        yield address

@@ -18,6 +18,7 @@ from agents.calibration import calibrate
 from agents.evidence import read_evidence
 from agents.task import CHECKPOINT, EVIDENCE, TASKS
 from agents.traces import check_played
+from harness.errors import Problem
 from harness.intervals import bootstrap
 from harness.track import HARNESS_FILES, Board, HardwareClass, Score, Track
 
@@ -59,7 +60,13 @@ def score(evidence: Path) -> Score:
 
 
 def _ready() -> list[str]:
+    from agents.benchmarks.scienceworld.java import find_java
+
     missing = [f"the {name} library" for module, name in LIBRARIES.items() if find_spec(module) is None]
+    try:
+        find_java()
+    except Problem:
+        missing.append("Java (for ScienceWorld)")
     return missing
 
 

@@ -96,8 +96,10 @@ def test_fixed_files_are_those_that_say_so() -> None:
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_track("agents") is TRACK
+    assert TRACK.ready() == []
     monkeypatch.setattr("agents.track.find_spec", lambda name: None if name == "crafter" else object())
-    assert "the crafter library" in TRACK.ready()
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert TRACK.ready() == ["the crafter library", "Java (for ScienceWorld)"]
 
 
 def test_the_track_loads_without_its_libraries() -> None:
