@@ -4,43 +4,17 @@ What counts is written an episode or a sleep a line; a line that a crash cut sho
 told of is done again, with the answers that the cache has kept.
 """
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from agents.config import Config, config_text, differences, read_config
 from harness.errors import Problem
 from harness.files import parse_json, read_bytes, read_json, unwritable, write_atomic
+from harness.lock import locked as locked
 
 CONFIG, MANIFEST, CACHE, CALLS = "config.yaml", "manifest.json", "cache.sqlite", "calls.jsonl"
 
 _FREE = ("budget.", "server")  # what a run that goes on may be told anew: it changes no answer
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keep a folder to oneself.
-
-    Raises:
-        Problem: another run holds it, or it cannot be written.
-    """
-    path = folder / ".lock"
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise unwritable(path, error) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise Problem(
-            "another run is writing into this folder", file=folder, remedy="wait for it or stop it"
-        ) from None
-    finally:
-        os.close(handle)  # which unlocks
 
 
 def begin(folder: Path, config: Config) -> None:

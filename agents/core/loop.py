@@ -185,7 +185,7 @@ class Experiment:
             self.method.load(memory)
         except (ValueError, TypeError, KeyError) as error:
             raise Problem(
-                f"the memory of sleep {len(self.journal.sleeps)} cannot be taken over: {error}",
+                f"the memory of sleep {len(self.journal.sleeps)} is none of {self.method.name}: {error!r}",
                 file=self.folder,
             ) from error
 

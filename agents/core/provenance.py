@@ -2,7 +2,6 @@
 
 import platform
 import sys
-from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +10,10 @@ from typing import Any
 from agents.benchmarks.base import Benchmark
 from agents.config import Config
 from agents.prompts.prompts import prompt_hashes
+from agents.task import versions
 from harness.files import sha256_bytes
 from harness.manifest import installed_packages, read_git
 from harness.track import ROOT
-
-LIBRARIES = {"babyai": ("minigrid",), "crafter": ("crafter",), "scienceworld": ("scienceworld",)}
-"""What makes a benchmark's worlds: with another version of it, another run."""
 
 
 def make_manifest(
@@ -27,7 +24,6 @@ def make_manifest(
     Raises:
         Problem: the config names a server, and none answers there.
     """
-    packages = installed_packages()
     git = read_git(ROOT)
     return {
         "benchmark": config.benchmark,
@@ -36,11 +32,11 @@ def make_manifest(
         "sandbox": confinement,
         "replays": replayed and str(replayed),
         "prompts": told_hashes(benchmark),
-        "environments": _environments(config, packages),
+        "environments": _environments(config),
         "git": git and git.model_dump(mode="json"),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": packages,
+        "packages": installed_packages(),
         "argv": sys.argv,
         "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
     }
@@ -52,11 +48,11 @@ def told_hashes(benchmark: Benchmark) -> dict[str, str]:
     return prompt_hashes() | {name: sha256_bytes(text.encode()) for name, text in own.items()}
 
 
-def _environments(config: Config, packages: Mapping[str, str]) -> dict[str, str | None]:
+def _environments(config: Config) -> dict[str, str]:
     """The versions of what makes the worlds, here or on the server that plays them."""
     if config.server is not None:
         from agents.benchmarks.babyai.client import RemoteEnvironment
 
         with closing(RemoteEnvironment(config.server)) as environment:
-            return {"minigrid": environment.minigrid}
-    return {name: packages.get(name) for name in LIBRARIES[config.benchmark]}
+            return environment.versions
+    return versions(config.benchmark)

@@ -14,6 +14,7 @@ from agents.benchmarks.base import Episode
 from agents.core.checkpoint import CALLS
 from agents.core.journal import Row
 from agents.core.loop import End, Experiment
+from agents.core.watch import known_dollars
 from agents.llm.ledger import Totals
 from harness.intervals import bootstrap
 
@@ -27,6 +28,7 @@ def make_report(experiment: Experiment, end: End) -> Report:
     evaluated = [row for row in journal.rows if row["part"] == "eval"]
     asleep = _sleep_tokens(experiment.folder / CALLS)
     phases, total = ledger.phases(), ledger.totals()
+    successes = sum(row["success"] for row in journal.rows)
     return {
         "name": experiment.folder.name,
         "benchmark": config.benchmark,
@@ -49,7 +51,7 @@ def make_report(experiment: Experiment, end: End) -> Report:
         "sleeps": [_sleep(sleep, asleep) for sleep in journal.sleeps],
         "skills": _skills(journal.rows),
         "calls": {name: _calls(totals) for name, totals in {**phases, "total": total}.items()},
-        "tokens_per_success": _ratio(total.tokens, sum(row["success"] for row in journal.rows)),
+        "tokens_per_success": total.tokens / successes if successes else None,
         "memory": _memory(experiment),
         "clock": {
             "seconds": round(max((row["clock"] for row in (*journal.rows, *journal.sleeps)), default=0.0), 3),
@@ -142,8 +144,7 @@ def _calls(totals: Totals) -> dict[str, Any]:
     """Totals without what depends on how often the server failed; null dollars are unknown."""
     kept = ("calls", "prompt", "completion", "reasoning", "cached", "tokens", "unmetered", "unpriced")
     values = totals.to_json()
-    known = totals.unpriced < totals.calls or not totals.calls
-    return {**{name: values[name] for name in kept}, "dollars": totals.dollars if known else None}
+    return {**{name: values[name] for name in kept}, "dollars": known_dollars(totals)}
 
 
 def _memory(experiment: Experiment) -> dict[str, Any]:
@@ -162,10 +163,6 @@ def _memory(experiment: Experiment) -> dict[str, Any]:
 
 def _tokens(row: Row) -> int:
     return int(row["tokens"]["prompt"] + row["tokens"]["completion"])
-
-
-def _ratio(amount: float, count: int) -> float | None:
-    return amount / count if count else None
 
 
 def _names(experiment: Experiment) -> list[str]:

@@ -1,15 +1,16 @@
 """FIXED: report.md: a report for people."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from agents.core.markdown import block, cell, table
+from agents.core.watch import dollars_text
 
 Report = Mapping[str, Any]
 
 CLOCK = "## Clock"
 """From this heading on, reports of equal runs differ."""
 
-_MOST_ROWS = 40  # of a table; the JSON has them all
 _SKILL_ROWS = 25
 _TITLES = {
     "learning_curve": "Score of each batch",
@@ -60,7 +61,7 @@ def _head(report: Report) -> str:
         ("run", f"`{report['name']}`"),
         (
             "model",
-            _cell(model["asked"]) + (f", which answered as {_cell(', '.join(answered))}" if answered else ""),
+            cell(model["asked"]) + (f", which answered as {cell(', '.join(answered))}" if answered else ""),
         ),
         ("episodes", _episodes(report)),
     ]
@@ -75,10 +76,10 @@ def _head(report: Report) -> str:
         ("steps", _steps(report)),
         ("tokens", _tokens(total)),
         ("tokens a success", _tokens_per_success(report)),
-        ("cost", _dollars(total)),
+        ("cost", dollars_text(total["dollars"], total["unpriced"])),
         ("sandbox", "**unsafe: none**" if report["sandbox"] == "unsafe" else report["sandbox"]),
     ]
-    return _table(("", ""), rows)
+    return table(("", ""), rows)
 
 
 def _episodes(report: Report) -> str:
@@ -126,7 +127,7 @@ def _learning(report: Report) -> list[str]:
         ]
         for batch in batches
     ]
-    return ["## Learning", _table([*header, "tokens awake", "tokens asleep"], rows), *_endings(report)]
+    return ["## Learning", table([*header, "tokens awake", "tokens asleep"], rows), *_endings(report)]
 
 
 def _endings(report: Report) -> list[str]:
@@ -160,7 +161,7 @@ def _tasks(report: Report) -> list[str]:
             parts += [
                 f"## Tasks: {name}",
                 "Steps, answers and tokens are those of a mean episode.",
-                _table(header, rows),
+                table(header, rows),
             ]
             if report[name]["summary"]:
                 summary = "; ".join(f"{key} {value:.4g}" for key, value in report[name]["summary"].items())
@@ -179,12 +180,12 @@ def _cost(report: Report) -> list[str]:
             f"{calls['cached']:,}",
             f"{calls['completion']:,}",
             f"{calls['reasoning']:,}",
-            _dollars(calls),
+            dollars_text(calls["dollars"], calls["unpriced"]),
         ]
         for phase, calls in sorted(report["calls"].items(), key=lambda one: order.index(one[0]))
     ]
     header = ("", "calls", "prompt", "of it cached", "completion", "of it reasoning", "cost")
-    parts = ["## Cost", _table(header, rows)]
+    parts = ["## Cost", table(header, rows)]
     unmetered = report["calls"]["total"]["unmetered"]
     if unmetered:
         parts.append(
@@ -201,7 +202,7 @@ def _skills(report: Report) -> list[str]:
         for name, use in report["skills"].items()
     ]
     header = ("skill", "calls", "failed", "steps", "episodes", "of them successful")
-    return ["## Skills", _table(header, rows, _SKILL_ROWS)]
+    return ["## Skills", table(header, rows, _SKILL_ROWS)]
 
 
 def _memory(report: Report) -> list[str]:
@@ -212,13 +213,13 @@ def _memory(report: Report) -> list[str]:
     if memory["text"]:
         parts += [
             f"What it adds to the prompt of an episode of {memory['task']}:",
-            _block(memory["text"], "text"),
+            block(memory["text"], "text"),
         ]
     if memory["skills"]:
         lines = memory["skills"].count("\n") + 1
         parts += [
             f"<details><summary>The skills in full, {lines} lines</summary>",
-            _block(memory["skills"], "python"),
+            block(memory["skills"], "python"),
             "</details>",
         ]
     return parts
@@ -232,7 +233,7 @@ def _sleeps(report: Report) -> list[str]:
             sleep["index"] + 1,
             sleep["episodes"],
             "changed" if sleep["changed"] else "kept",
-            _cell(sleep["reason"]),
+            cell(sleep["reason"]),
             len(sleep["errors"]),
             sleep["answers"],
             f"{sleep['tokens']:,}",
@@ -240,7 +241,7 @@ def _sleeps(report: Report) -> list[str]:
         for sleep in report["sleeps"]
     ]
     header = ("sleep", "after episode", "memory", "reason", "faults", "answers", "tokens")
-    return ["## Sleeps", _table(header, rows)]
+    return ["## Sleeps", table(header, rows)]
 
 
 def _clock(report: Report) -> list[str]:
@@ -266,31 +267,3 @@ def _tokens_per_success(report: Report) -> str:
         return "no success"
     more = " or more" if report["calls"]["total"]["unmetered"] else ""
     return f"{report['tokens_per_success']:,.0f}{more}"
-
-
-def _dollars(calls: Mapping[str, Any]) -> str:
-    if calls["dollars"] is None:
-        return "unknown"
-    more = f", and {calls['unpriced']} calls of unknown cost" if calls["unpriced"] else ""
-    return f"${calls['dollars']:.4f}{more}"
-
-
-def _table(header: Sequence[object], rows: Sequence[Sequence[object]], most: int = _MOST_ROWS) -> str:
-    left = len(rows) - most
-    shown = rows if left <= 0 else [*rows[: most // 2], ["..."] * len(header), *rows[-(most - most // 2) :]]
-    lines = [header, ["---"] * len(header), *shown]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    """A model's words in one cell of a table."""
-    line = " ".join(text.split())
-    line = line if len(line) <= 300 else f"{line[:300]}..."
-    return re.sub(r"([|<>\[\]`*_\\])", r"\\\1", line)
-
-
-def _block(text: str, language: str) -> str:
-    """A model's words as they are, whatever marks they hold."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

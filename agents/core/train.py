@@ -18,9 +18,10 @@ from agents.core.provenance import make_manifest
 from agents.core.replay import REPORT, REPORT_TEXT, extent_of, unequal
 from agents.core.report import Report, make_report
 from agents.core.report_text import report_text
-from agents.core.watch import short
+from agents.core.watch import dollars_text, short
 from harness.errors import Problem
 from harness.files import write_atomic
+from harness.lock import locked
 from harness.track import ROOT
 
 OUTPUTS = ROOT / "outputs" / "agents"
@@ -82,14 +83,14 @@ def main(benchmark: str, method: str | None = None) -> int:
 def run_new(folder: Path, config: Config) -> int:
     """Start a run in a folder that holds nothing."""
     checkpoint.begin(folder, config)
-    with checkpoint.locked(folder):
+    with locked(folder):
         return _run(folder, config)
 
 
 def _resume(folder: Path, config: Config | None, benchmark: str, method: str | None) -> int:
     if not folder.is_dir():
         raise Problem("there is no such folder", file=folder)
-    with checkpoint.locked(folder):
+    with locked(folder):
         config = checkpoint.config_of(folder, config)
         _check(config, benchmark, method)
         checkpoint.write_config(folder, config)
@@ -104,7 +105,7 @@ def _replay(options: Options, config: Config | None, benchmark: str, method: str
     _check(config, benchmark, method)
     folder = _folder(options.name or f"{replayed.resolve().name}-replay")
     checkpoint.begin(folder, config)
-    with checkpoint.locked(folder):
+    with locked(folder):
         status = _run(folder, config, replayed, extent)
     if status == _STATUS["failed"]:
         return status
@@ -166,8 +167,8 @@ def _summarise(folder: Path, report: Report, *, resumable: bool) -> None:
             scores = report[part]
             print(f"{part}: {report['metric']} {scores['score']:.3f} in {scores['episodes']} episodes")
     total = report["calls"]["total"]
-    dollars = "unknown" if total["dollars"] is None else f"${total['dollars']:.4f}"
-    print(f"{short(total['tokens'])} tokens in {total['calls']} calls; cost {dollars}")
+    cost = dollars_text(total["dollars"], total["unpriced"])
+    print(f"{short(total['tokens'])} tokens in {total['calls']} calls; cost {cost}")
     print(f"report: {folder / REPORT_TEXT}")
 
 

@@ -8,7 +8,7 @@ from agents.llm.messages import Message
 from agents.llm.reply import Reply
 from agents.memory.trajectory import Ending, Taken, Trajectory, Turn
 from agents.methods.base import Method, Seat
-from agents.methods.serving import Served, view
+from agents.methods.serving import Served, ending_of, trajectory_of, view
 from agents.prompts.prompts import render, say
 from agents.sandbox.host import SkillError
 from agents.sandbox.protocol import cut
@@ -40,7 +40,7 @@ class _Play:
     def __init__(self, method: Method, seat: Seat) -> None:
         self.seat, self.environment = seat, seat.environment
         self.ask = method.tools.model.ask
-        benchmark = method.tools.benchmark
+        self.benchmark = benchmark = method.tools.benchmark
         self.first = self.environment.reset(seat.episode)
         self.step_limit = benchmark.step_limit(seat.episode.task)
         self.skills = _load(method, seat)
@@ -60,14 +60,14 @@ class _Play:
         self.told: list[tuple[Message, Message]] = []
         """For each turn, the answer as prompts repeat it and what the model was told of it."""
         self.unread = 0
-        self.prompt_tokens = self.completion_tokens = 0
+        self.tokens = {"prompt": 0, "completion": 0}
 
     def play(self) -> Trajectory:
         while (ending := self._ending()) is None:
             label = f"{self.seat.label}/{len(self.turns):03d}"
             reply = self.ask(self._conversation(), label=label)
-            self.prompt_tokens += reply.usage.prompt or 0
-            self.completion_tokens += reply.usage.completion or 0
+            self.tokens["prompt"] += reply.usage.prompt or 0
+            self.tokens["completion"] += reply.usage.completion or 0
             action = _read(reply, self.skills)
             if reply.finish == "context":
                 self.history = max(1, self.history // 2)
@@ -75,36 +75,18 @@ class _Play:
             turn = self._act(reply, action)
             self.turns.append(turn)
             self.told.append((_repeated(reply, action), self._tell(turn)))
-        environment = self.environment
-        return Trajectory(
-            episode=self.seat.episode,
-            index=self.seat.index,
-            goal=environment.goal,
-            first_observation=self.first,
-            turns=tuple(self.turns),
-            score=environment.score,
-            total=environment.total,
-            success=environment.success,
-            steps=environment.steps,
-            details=dict(environment.details()),
-            ending=ending,
-            tokens={"prompt": self.prompt_tokens, "completion": self.completion_tokens},
-        )
+        return trajectory_of(self.seat, self.first, self.turns, ending, self.tokens)
 
     def _ending(self) -> Ending | None:
         """Why no further answer is asked for; None = one is."""
         if self.environment.done:
-            if self.environment.success:
-                return "success"
-            return "step limit" if self.environment.steps >= self.step_limit else "failure"
+            return ending_of(self.benchmark, self.environment)
         if self.unread == PATIENCE:
             return "gave up"
         if len(self.turns) >= self.seat.turn_limit:
             return "turn limit"
         limit = self.seat.token_limit
-        return (
-            "tokens" if limit is not None and self.prompt_tokens + self.completion_tokens >= limit else None
-        )
+        return "tokens" if limit is not None and sum(self.tokens.values()) >= limit else None
 
     def _conversation(self) -> list[Message]:
         """What the model is shown: the latest turns word for word, of earlier ones only the actions.

@@ -52,7 +52,8 @@ class Watch:
         scores = [row["score"] for row in self._rows if row["part"] == "learn"]
         totals = self._ledger.totals()
         parts = [f"{self._metric} {sum(scores) / len(scores):.2f}"] if scores else []
-        parts += [f"{short(totals.tokens)} tokens{'+' if totals.unmetered else ''}", dollars_text(totals)]
+        parts.append(f"{short(totals.tokens)} tokens{'+' if totals.unmetered else ''}")
+        parts.append(f"cost {dollars_text(known_dollars(totals), totals.unpriced)}")
         self._bar.set_postfix_str(", ".join(parts), refresh=True)
 
 
@@ -64,9 +65,13 @@ def short(count: float) -> str:
     return f"{count:.0f}"
 
 
-def dollars_text(totals: Totals) -> str:
-    """What calls cost, and what of it is unknown."""
-    if totals.unpriced and totals.unpriced == totals.calls:
-        return "cost unknown"
-    more = f" and {totals.unpriced} calls of unknown cost" if totals.unpriced else ""
-    return f"${totals.dollars:.4f}{more}" if totals.dollars < 1 else f"${totals.dollars:.2f}{more}"
+def known_dollars(totals: Totals) -> float | None:
+    """What calls cost as far as their prices are known; None = of none is."""
+    return totals.dollars if totals.unpriced < totals.calls or not totals.calls else None
+
+
+def dollars_text(dollars: float | None, unpriced: int) -> str:
+    """An amount as `known_dollars`, and what there is besides."""
+    if dollars is None:
+        return "unknown"
+    return f"${dollars:.4f}" + (f" and {unpriced} calls of unknown cost" if unpriced else "")

@@ -6,11 +6,11 @@ from typing import Any, Literal, NamedTuple
 
 from agents.benchmarks.base import Episode
 
-Ending = Literal["success", "failure", "step limit", "turn limit", "tokens", "budget", "gave up"]
+Ending = Literal["success", "failure", "step limit", "turn limit", "tokens", "gave up"]
 """Why an episode ended.
 
-"failure": by the environment, without the goal; "tokens": the next answer did not fit into the episode's own
-tokens; "budget": nor into the run's; "gave up": too many answers in a row held no action.
+"failure": by the environment, without the goal; "tokens": the episode's own were used up; "gave up": too many
+answers in a row held no action, or a method could go no further.
 """
 
 

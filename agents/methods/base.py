@@ -184,4 +184,8 @@ class Method(ABC):
 
     @abstractmethod
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take over what `dump` gave; ValueError where it is something else."""
+        """Take over what `dump` gave.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is something else; the memory is then as it was.
+        """

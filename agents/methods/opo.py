@@ -65,12 +65,9 @@ class Opo(Method):
         return {"guide": self.guide.to_json(), "experience": self.experience.to_json()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        try:
-            guide = StrategyGuide.from_json(state["guide"])
-            experience = Experience.from_json(state["experience"], self.tools.settings.experience)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"this is no memory of {self.name}: {error!r}") from error
-        self.guide, self.experience = guide, experience
+        guide = StrategyGuide.from_json(state["guide"])
+        self.experience = Experience.from_json(state["experience"], self.tools.settings.experience)
+        self.guide = guide
 
     def _read(self, text: str) -> tuple[str, str]:
         """(reason, guide) of an answer."""

@@ -83,12 +83,9 @@ class SpeedRunner(Method):
         return {"codebook": self.codebook.to_json(), "experience": self.experience.to_json()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        try:
-            codebook = Codebook.from_json(state["codebook"])
-            experience = Experience.from_json(state["experience"], self.tools.settings.experience)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"this is no memory of {self.name}: {error!r}") from error
-        self.codebook, self.experience = codebook, experience
+        codebook = Codebook.from_json(state["codebook"])
+        self.experience = Experience.from_json(state["experience"], self.tools.settings.experience)
+        self.codebook = codebook
 
     # ---- a sleep ---------------------------------------------------------------------------------------
 

@@ -51,7 +51,4 @@ class Voyager(Method):
         return {"library": self.library.to_json()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        try:
-            self.library = SkillLibrary.from_json(state["library"])
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"this is no memory of {self.name}: {error!r}") from error
+        self.library = SkillLibrary.from_json(state["library"])

@@ -43,8 +43,8 @@ class RemoteEnvironment(Environment):
                 raise Problem(
                     f"what answers at {server} is no server of BabyAI", remedy="check host and port"
                 )
-            self.minigrid: str | None = health.get("minigrid")
-            """The server's version of it."""
+            self.versions: dict[str, str] = health.get("versions", {})
+            """What makes the levels there, by distribution."""
         except Problem:
             self._client.close()
             raise

@@ -14,7 +14,6 @@ Replies are JSON objects. Errors have "error", and "remedy" where there is one.
 
 import argparse
 import socket
-from importlib.metadata import version
 from typing import Any, TypeVar
 
 import uvicorn
@@ -29,6 +28,7 @@ from starlette.routing import Route
 from agents.benchmarks.babyai.sessions import Refused, Sessions
 from agents.benchmarks.babyai.tasks import TASKS, step_limit
 from agents.benchmarks.base import Episode
+from agents.task import versions
 from harness.errors import Problem, run_command
 
 _BODY = 10_000  # bytes that a request may have
@@ -115,7 +115,7 @@ def application(sessions: Sessions) -> Starlette:
             {
                 "status": "ok",
                 "benchmark": "babyai",
-                "minigrid": version("minigrid"),
+                "versions": versions("babyai"),
                 "sessions": len(sessions),
                 "limit": sessions.limit,
             }

@@ -33,17 +33,6 @@ def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
         checkpoint.begin(tmp_path / "run", config(tmp_path))
 
 
-def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
-    with (
-        checkpoint.locked(tmp_path),
-        pytest.raises(Problem, match="another run"),
-        checkpoint.locked(tmp_path),
-    ):
-        pass
-    with checkpoint.locked(tmp_path):
-        pass
-
-
 def test_changed_keys_are_named_and_the_budget_is_free(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     checkpoint.begin(folder, config(tmp_path))

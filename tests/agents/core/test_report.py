@@ -187,7 +187,7 @@ def test_unknown_tokens_and_costs_are_not_zero(report: dict[str, Any]) -> None:
     calls["total"].update(unmetered=3, unpriced=3, dollars=0.25)
     text = changed(report, calls=calls)
     assert head(text)["tokens"].endswith(" or more")
-    assert head(text)["cost"] == "$0.2500, and 3 calls of unknown cost"
+    assert head(text)["cost"] == "$0.2500 and 3 calls of unknown cost"
     assert "Of 3 calls the server did not tell the tokens" in text
 
 

@@ -190,7 +190,7 @@ def test_two_runs_in_one_folder_are_refused(runs: Runs, config: Path, server: Ch
             time.sleep(0.01)
         status, text = other.run("--resume", runs.outputs / "shared")
         assert (status, text.count("\n")) == (2, 1)
-        assert "another run is writing into this folder" in text
+        assert "another process works in it" in text
     finally:
         free.set()
         server.script = answers

@@ -38,7 +38,7 @@ def client(address: str) -> Iterator[httpx.Client]:
 def test_health_and_tasks(client: httpx.Client) -> None:
     health = client.get("/health").json()
     assert health["status"] == "ok" and health["benchmark"] == "babyai"
-    assert (health["minigrid"], health["limit"]) == ("3.2.0", 64)
+    assert (health["versions"]["minigrid"], health["limit"]) == ("3.2.0", 64)
     tasks = client.get("/tasks").json()["tasks"]
     assert tuple(tasks) == TASKS and tasks["goto"] == 128
 
