@@ -102,7 +102,7 @@ class GamePackage:
 
     def cell(self, ram: Ram) -> tuple[int, ...]:
         """What distinguishes situations within a state: position in buckets, height, whether airborne,
-        what moves nearby. Always of the same length, of plain integers."""
+        what moves nearby. Always of the same length, of plain integers; the first two tell the place."""
         raise NotImplementedError
 
     # ---- for the engine --------------------------------------------------------------------------------

@@ -4,11 +4,13 @@ Nodes form a tree: a node knows its parent and the inputs from there, so a path 
 leg. A node whose cell was reached faster by another, or was dropped, stays only while others descend from it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from retro.packages import Cell
 
+PLACE = 3  # numbers of a cell that tell its place: the state, and the first two of the package
 HALF_LIFE = 40  # frames by which a cell is late that halve its weight
 
 Runs = tuple[tuple[int, int], ...]
@@ -141,18 +143,23 @@ class Archive:
     def weights(self, bound: int | None = None) -> dict[int, float]:
         """Node -> how promising its cell is: rarely visited, well rewarded, or with new RAM values.
 
-        With a `bound` there is a crossing to beat: a cell that took so many frames weighs nothing, and the
-        others less, the later they are than the first cell of as much reward.
+        Without a `bound` the cells of one place share what one of them would weigh, so that a place that was
+        just reached is not lost among many ways of being in another. With a `bound` there is a crossing to
+        beat: a cell that took so many frames weighs nothing, and the others less, the later they are than
+        the first cell of as much reward.
         """
         nodes = list(self.cells.values())
         rewards = [node.reward for node in nodes]
         low, high = min(rewards), max(rewards)
         scale = 1 / (high - low) if high > low else 0.0
         late = self._lateness(nodes) if bound is not None else {}
+        crowds = Counter(cell[:PLACE] for cell in self.cells)
         weights = {}
-        for node in nodes:
+        for cell, node in self.cells.items():
             merit = 1.0 + min(node.novelty, 4) + 40.0 * ((node.reward - low) * scale) ** 6
-            if bound is not None:
+            if bound is None:
+                merit /= crowds[cell[:PLACE]]
+            else:
                 merit *= 0.02 + 0.5 ** (late[node.index] / HALF_LIFE) if node.frames < bound else 0.0
             weights[node.index] = merit / (1 + node.visits)
         return weights

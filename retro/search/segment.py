@@ -52,6 +52,8 @@ class SegmentSearch:
         """Emulated so far."""
         self.improved_at = 0
         """`frames` when the fastest crossing was found."""
+        self.found_at = 0
+        """`frames` when a cell was last new, or reached faster."""
         self.deaths = 0
         self.transit = 0
         """Frames of the shortest transit of a crossing."""
@@ -101,16 +103,16 @@ class SegmentSearch:
         if not items:
             self.ending = "solved" if self.solutions else "exhausted"
             return
-        found = self._merge(pool, items, pool.do(items))
+        if self._merge(pool, items, pool.do(items)):
+            self.found_at = self.frames
+        idle = self.frames - self.found_at >= self.settings.patience
         stale = self.frames - self.improved_at >= self.settings.patience
         if self.solutions and (stale or self.frames >= self.settings.frames):
             self.ending = "solved"
         elif self.frames >= self.settings.frames:
             self.ending = "cut off"
-        elif not found and not any(
-            node.frames < self.limit - self.transit for node in self.archive.unexpanded()
-        ):
-            self.ending = "solved" if self.solutions else "exhausted"
+        elif not self.solutions and idle and next(self.archive.unexpanded(), None) is None:
+            self.ending = "exhausted"
 
     def shave(self, pool: Pool) -> bool:
         """One round of shortening the crossings by trial; False once its frames are used up."""

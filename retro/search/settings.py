@@ -26,7 +26,8 @@ class Settings:
     frames: int
     """Frames that the search of one segment may emulate before it is cut off."""
     patience: int
-    """Frames emulated without a faster crossing after which a solved segment is left."""
+    """Frames emulated without a faster crossing after which a solved segment is left, and without a new or
+    faster cell after which one where every action was tried is exhausted."""
     modes: Mapping[str, float]
     """Mode -> its share of the frames; a name of MODES, or module:Class of your own."""
     items: int

@@ -21,7 +21,7 @@ from retro.search.segment import SegmentSearch, Solution
 from retro.search.settings import Settings
 from retro.search.world import Beginning
 
-_VERSION = 1
+_VERSION = 2
 _MAGIC = b"retro segment\n"
 _COUNTS = (
     "seed",
@@ -29,6 +29,7 @@ _COUNTS = (
     "rounds",
     "frames",
     "improved_at",
+    "found_at",
     "deaths",
     "transit",
     "mode_frames",

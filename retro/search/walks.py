@@ -15,7 +15,7 @@ from retro.search.world import Fate, Mark, World
 
 STARTS = 12
 DECISIONS = 12  # of a walk, at most
-STICKINESS = 0.35  # how often a decision repeats the buttons before it
+STICKINESS = 0.6  # how often a decision repeats the buttons before it
 ONWARD = 0.5  # how often a walk goes on from what this piece of work has found
 RIVALS = 3  # of which the best rewarded is taken then
 

@@ -289,5 +289,5 @@ class World:
                 return self._die()
         transit = self.frames - self.left
         self.crossings.append(Crossing(self.start, tuple(self.runs), self.frames, transit, into))
-        self.bound = self.frames + self.knowledge.slack
+        self.bound = min(self.bound, self.frames + self.knowledge.slack)
         return Fate.CROSSED

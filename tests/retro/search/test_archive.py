@@ -238,6 +238,17 @@ def test_a_late_cell_weighs_less_where_there_is_a_crossing_to_beat() -> None:
     assert archive.weights(80) == bound | {index[5]: 0.0}
 
 
+def test_cells_of_one_place_share_a_weight_before_the_first_crossing() -> None:
+    archive = Archive(10)
+    archive.begin((0, 5, 5, 0), b"", 0.0)
+    for number, cell in enumerate([(0, 1, 2, 0), (0, 1, 2, 1), (0, 1, 2, 2), (0, 1, 3, 0)]):
+        assert archive.offer(Found(0, ((1, 7),), 7 + number, cell, b"", 0.0, 0))
+    weights = {cell: archive.weights()[node.index] for cell, node in archive.cells.items()}
+    assert weights[(0, 1, 2, 0)] == weights[(0, 1, 2, 2)] == pytest.approx(weights[(0, 1, 3, 0)] / 3)
+    late = {cell: archive.weights(99)[node.index] for cell, node in archive.cells.items()}
+    assert late[(0, 1, 2, 0)] > late[(0, 1, 3, 0)], "with a crossing to beat, only lateness tells them apart"
+
+
 def test_weights_bear_any_rewards_and_frames() -> None:
     archive = begun()
     for cell, (frames, reward) in enumerate(((10**6, -1e300), (1, 1e300), (10**9, 0.0)), start=1):

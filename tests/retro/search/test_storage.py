@@ -56,7 +56,7 @@ def saved() -> tuple[SegmentSearch, bytes]:
         return search, (Path(folder) / "segment.npz").read_bytes()
 
 
-@pytest.mark.parametrize("rounds", [0, *(rounds for rounds in (1, 2, 10))])
+@pytest.mark.parametrize("rounds", [0, *(rounds for rounds in (1, 3, 10))])
 def test_everything_comes_back(tmp_path: Path, rounds: int) -> None:
     search = begun(rounds)
     assert bool(search.archive.beaten) == (rounds > 1), "what is to be gone on from is there too"
