@@ -9,25 +9,25 @@ from agent_runs import Runs, write_config
 from chat_servers import ChatServer, serving
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[ChatServer]:
     with serving(answers) as server:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     runs = Runs(tmp_path_factory.mktemp("outputs"))
     yield runs
     runs.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def config(runs: Runs, server: ChatServer) -> Path:
     return write_config(runs.outputs / "config.yaml", server.url)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def whole(runs: Runs, config: Path) -> Path:
     """A run that went through."""
     status, text = runs.run("--config_file", config, "--name", "whole")

@@ -1,6 +1,7 @@
 """What a run writes down is read back, and what a crash left is made consistent."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -99,14 +100,23 @@ def test_the_clock_goes_on(tmp_path: Path) -> None:
     assert 50 <= Journal(tmp_path).clock < 60
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    written(folder)
+    return folder
+
+
 @settings(max_examples=60)
 @given(st.data())
-def test_any_crash_leaves_a_beginning_of_the_run(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
-    folder = tmp_path_factory.mktemp("crash")
-    written(folder)
+def test_any_crash_leaves_a_beginning_of_the_run(
+    whole: Path, tmp_path_factory: pytest.TempPathFactory, data: Any
+) -> None:
+    folder = tmp_path_factory.mktemp("crash") / "run"
+    shutil.copytree(whole, folder)
     for name in data.draw(st.sets(st.sampled_from(["trajectories.jsonl", "episodes.jsonl", "sleeps.jsonl"]))):
-        whole = (folder / name).read_bytes()
-        (folder / name).write_bytes(whole[: int(len(whole) * data.draw(st.floats(0, 1)))])
+        lines = (folder / name).read_bytes()
+        (folder / name).write_bytes(lines[: int(len(lines) * data.draw(st.floats(0, 1)))])
     for name in data.draw(st.sets(st.sampled_from(["002.json", "003.json", "003.diff"]))):
         (folder / "memory" / name).unlink()
     journal = Journal(folder)
