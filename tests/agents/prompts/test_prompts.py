@@ -103,7 +103,5 @@ def test_the_code_says_the_phrases_there_are_with_the_values_they_take() -> None
 
 def test_the_note_after_a_skill() -> None:
     assert render("skill_note", value="3", output="a\nb", error="") == "It returned 3\nIt printed: a\nb"
-    assert (
-        render("skill_note", value="", output="b", error="crash") == "It printed: b\nIt failed: crash"
-    )
+    assert render("skill_note", value="", output="b", error="crash") == "It printed: b\nIt failed: crash"
     assert render("skill_note", value="", output="", error="") == ""
