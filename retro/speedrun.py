@@ -51,7 +51,7 @@ class Recipe:
     """Searches at a time."""
     frames: int = 400_000
     """Frames that the search of a segment may emulate before it is cut off."""
-    patience: int = 3_000
+    patience: int = 4_000
     """Frames without a faster crossing after which a solved segment is left."""
     walks: float = 0.8
     """The share of Go-Explore's walks."""

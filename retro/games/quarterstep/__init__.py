@@ -67,4 +67,4 @@ class Quarterstep(GamePackage):
 
     def cell(self, ram: Ram) -> tuple[int, ...]:
         door = 0 if ram.door == 0 else 2 if ram.door == CLOSED else 1
-        return ram.x // (4 * TILE), ram.y // (4 * TILE), ram.grounded, ram.vx // 8, door
+        return ram.x // (2 * TILE), ram.y // (2 * TILE), ram.grounded, ram.vx // 8, door
