@@ -2,13 +2,15 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 TRACK ?= non_llm
+# Of the agents track: babyai, crafter or scienceworld.
+TASK ?=
 
 .PHONY: help speedrun test lint verify boards smollm vllm-test
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine (or TRACK=llm, TRACK=retro)
-	$(PY) -m $(TRACK).speedrun
+speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine (or TRACK=llm, TRACK=retro, TRACK=agents TASK=babyai)
+	$(PY) -m $(TRACK).speedrun $(TASK)
 
 test: .venv/ready  ## run the tests
 	$(PY) -m pytest -n 2
@@ -21,6 +23,7 @@ lint: .venv/ready  ## style and types
 verify: .venv/ready  ## play every record again and check it
 	$(PY) verify_record.py records/*/[0-9]*
 	$(PY) -m retro.movies verify
+	$(PY) -m agents.references verify
 
 boards: .venv/ready  ## redraw boards and figures from the records
 	$(PY) -m harness.boards
