@@ -2,7 +2,7 @@
 
     python -m benchmarks.agents_demonstration [--episodes 100] [--seeds 3] [--methods react speedrunner]
 
-No model takes part, so nothing here says how good a model or a method is. The script (agents/scripted, `demo`)
+No model takes part, so nothing here says how good a model or a method is. The script (agents/scripted)
 wanders as long as it has single actions alone, writes or mends one skill in each sleep by what it saw fail,
 and forgets its skills now and then. What is shown is that a method which keeps functions gains by that, over
 one stream of episodes of BabyAI's five families, and that one which keeps nothing does not.
@@ -138,6 +138,7 @@ def figure(runs: dict[str, list[list[Stretch]]]) -> str:
     """Success and tokens per success over episodes, a thin line a seed and a thick one for all."""
     with style():
         drawn = Figure(figsize=(7.6, 3.6))
+        drawn.suptitle("A script in place of a model, on BabyAI's five families", x=0.02, ha="left", size=11)
         success, tokens = drawn.subplots(1, 2)
         for (method, some), color in zip(runs.items(), [FIRST, LATER, INK, INK, INK, INK], strict=False):
             for one in some:
