@@ -96,13 +96,14 @@ class Machine:
                 remedy="play fewer episodes in parallel, or close environments that are done",
             )
         try:
-            process, errors = _start(command)
+            folder = tempfile.mkdtemp(prefix="scienceworld-")
+            process, errors = _start(command, folder)
         except BaseException:
             _slots.release()
             raise
         self.pid = process.pid
         gateways: list[Any] = []
-        self._end = weakref.finalize(self, _end, os.getpid(), process, errors, gateways)
+        self._end = weakref.finalize(self, _end, os.getpid(), process, errors, folder, gateways)
         try:
             port, token = _address(process, errors)
             self.gateway: Any = Gateway(port, token, _CALL_SECONDS)
@@ -166,7 +167,7 @@ def _command(java: Path) -> list[str]:
     return [str(java), *OPTIONS, "-classpath", jars, *server]
 
 
-def _start(command: list[str]) -> "tuple[subprocess.Popen[bytes], IO[bytes]]":
+def _start(command: list[str], folder: str) -> "tuple[subprocess.Popen[bytes], IO[bytes]]":
     # With these set, Java reports on stderr that it took them.
     foreign = {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"}
     environment = {name: value for name, value in os.environ.items() if name not in foreign}
@@ -180,6 +181,7 @@ def _start(command: list[str]) -> "tuple[subprocess.Popen[bytes], IO[bytes]]":
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment,
+            cwd=folder,  # the simulator leaves a file where it works
             start_new_session=True,
         )
     except OSError as error:
@@ -212,7 +214,13 @@ def _address(process: "subprocess.Popen[bytes]", errors: IO[bytes]) -> tuple[int
     return int(port), token.strip()
 
 
-def _end(owner: int, process: "subprocess.Popen[bytes]", errors: IO[bytes], gateways: list[Any]) -> None:
+def _end(
+    owner: int,
+    process: "subprocess.Popen[bytes]",
+    errors: IO[bytes],
+    folder: str,
+    gateways: list[Any],
+) -> None:
     if os.getpid() != owner:  # a fork of the process whose machine this is
         return
     for gateway in gateways:
@@ -228,4 +236,5 @@ def _end(owner: int, process: "subprocess.Popen[bytes]", errors: IO[bytes], gate
         process.kill()
         process.wait()
     errors.close()
+    shutil.rmtree(folder, ignore_errors=True)
     _slots.release()

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -166,6 +167,17 @@ def test_an_exception_in_java_does_not() -> None:
         machine.call(lambda: machine.gateway.jvm.java.lang.Integer.parseInt("x"))
     assert machine.call(lambda: machine.gateway.jvm.java.lang.Integer.parseInt("7")) == 7
     machine.close()
+
+
+def test_the_simulator_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    environment = BENCHMARK.make()
+    environment.reset(Episode("boil", BENCHMARK.seeds("boil", "train")[0]))
+    assert list(tmp_path.rglob("*.tsv")), "it writes one"
+    environment.close()
+    assert [path.name for path in tmp_path.rglob("*")] == ["temporary"]
 
 
 def test_a_machine_that_died_is_a_problem_and_is_replaced() -> None:
