@@ -25,7 +25,7 @@ from harness.log import read_log
 from harness.manifest import read_manifest
 from harness.run import LOG_NAME, MANIFEST_NAME, SOURCE_NAME, Run, derived_seed, eligibility
 from harness.silent import SilentRun
-from harness.track import HardwareClass, Score, Track, load_track, open_file_hashes
+from harness.track import ROOT, HardwareClass, Score, Track, load_track, open_file_hashes
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,19 @@ def next_command(run: Run, score: Score, verifies: Path | None) -> str:
         return "No record, because " + "; ".join(reasons)
     if verifies is not None:
         return f"Next: RUN={run.path} VERIFY_OF={verifies} ./assemble_record.sh"
+    if (same := repeated(run)) is not None:
+        change = f"for one of your own, change {run.track.name}/{SOURCE_NAME}"
+        return f"No new record, because what was played is that of {same}, to the byte; {change}"
     return f"Next: RUN={run.path} DEST=name-of-your-idea ./assemble_record.sh"
+
+
+def repeated(run: Run) -> Path | None:
+    """The standing record with the evidence of this run, as a path from the root of the repository."""
+    evidence = sha256_file(run.path / run.track.evidence_name)
+    for path in sorted((ROOT / "records" / run.track.name).glob(f"[0-9]*/{run.track.evidence_name}")):
+        if sha256_file(path) == evidence:
+            return path.parent.relative_to(ROOT)
+    return None
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

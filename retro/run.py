@@ -93,6 +93,7 @@ def search(spec: str, config: Config, until: str | None, out: Path | None) -> in
     route = _route(folder, spec, package, config)
     started = time.monotonic()
     with locked(folder), open_pool(spec, config.workers) as pool, Report(package, route) as report:
+        _meet(package, route, folder)
         searcher = RouteSearch(folder, route, pool, report.watch)
         solved = searcher.run(last)
     if not solved:
@@ -230,12 +231,17 @@ def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Rou
                 f"holds a search whose {name[4:]} is {there}, not {here}", file=folder, remedy=remedy
             )
     print(f"Going on at {route.pieces[-1].entered if route.pieces else 'power-on'}: {folder}")
+    route.settings = config.settings
+    return route
+
+
+def _meet(package: GamePackage, route: Route, folder: Path) -> None:
+    """Let go of the search of the segment in work, if another version of the package named its cells."""
     if route.package_sha256 != package.source_sha256:
         print("The game package has changed: the search of the segment that is in work begins anew")
         (folder / SEGMENT).unlink(missing_ok=True)
         route.package_sha256 = package.source_sha256
-    route.settings = config.settings
-    return route
+        route.save(folder)
 
 
 def package_rate(package: GamePackage) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -186,6 +187,7 @@ def start(train: Callable[[SilentRun, ToyRecipe], None], source: Path) -> int:
 
 TOGETHER = """
 import os
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -233,6 +235,19 @@ def evaluate(run):
 
 run_command(lambda: launch(TRACK, {"cpu": Recipe()}, train=train, evaluate=evaluate, source=Path(__file__)))
 """
+
+
+def test_a_run_that_repeats_a_record_says_so(
+    command: Command, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = command.folder / "records" / track.TRACK.name / "2026-11-30_01_first"
+    monkeypatch.setattr("harness.launch.ROOT", command.folder)
+    shutil.copytree(command(), record)
+    capsys.readouterr()
+    command()
+    said = capsys.readouterr().out
+    assert f"No new record, because what was played is that of {record.relative_to(command.folder)}" in said
+    assert "Next:" not in said
 
 
 def test_torchrun_gives_one_run_that_counts_all_its_processes(tmp_path: Path) -> None:

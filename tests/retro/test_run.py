@@ -158,6 +158,8 @@ def test_a_changed_package_begins_the_segment_in_work_anew(tmp_path: Path) -> No
         "The game package has changed: the search of the segment that is in work begins anew" in done.stdout
     )
     assert not saved.exists() and len(read_route(tmp_path).pieces) == pieces
+    done = run("search", "quarterstep", cut, "--until", table["pieces"][-1]["entered"], "--out", tmp_path)
+    assert "has changed" not in done.stdout, "it is told once"
 
 
 def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
