@@ -3,7 +3,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 TRACK ?= non_llm
 # Of the agents track: babyai, crafter or scienceworld.
-TASK ?=
+TASK ?= $(if $(filter agents,$(TRACK)),babyai)
 
 .PHONY: help speedrun test lint verify boards smollm vllm-test
 help:  ## this list
