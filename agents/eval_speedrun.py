@@ -21,10 +21,10 @@ from agents.core import checkpoint
 from agents.core.checkpoint import CALLS
 from agents.core.journal import TRAJECTORIES
 from agents.core.loop import End, Experiment
+from agents.core.provenance import told_hashes
 from agents.evidence import CallRow, evidence_header, write_evidence
 from agents.memory.trajectory import Trajectory
 from agents.methods import METHODS
-from agents.prompts.prompts import prompt_hashes
 from agents.reach import check_reachable, model_server
 from agents.task import TASKS, episodes, versions
 from agents.traces import Played, digest_of
@@ -122,7 +122,7 @@ def evaluate(run: Run) -> Score:
         name,
         seed=run.seed,
         checkpoint_sha256=sha256_file(path),
-        prompts=sha256_bytes(canonical_json(prompt_hashes()).encode()),
+        prompts=sha256_bytes(canonical_json(told_hashes(load_benchmark(name))).encode()),
         recipe=recipe,
         versions=versions(name),
     )

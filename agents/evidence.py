@@ -13,8 +13,8 @@ and at last a line an episode of the evaluation, in the order of `agents.task.ep
 
 The first part of a label is the phase: wake and sleep are training, eval is the evaluation, whose episode k
 asks under "eval/00000k/". `prompt` and `completion` are the tokens that the server reports, null where it
-says nothing; `lost` are those that failed attempts may have taken, at their most. `digest` is that of all the
-agent was shown.
+says nothing; `lost` are those that failed attempts may have taken, at their most. An answer takes at least a
+token of a prompt, and one of its own if it has words. `digest` is that of all the agent was shown.
 """
 
 import re
@@ -94,7 +94,7 @@ def evidence_header(
 ) -> dict[str, Any]:
     """The first line of evidence: which run played what, with which prompts and libraries.
 
-    `prompts` is the hash of all prompts; of `recipe` only RECIPE_FIELDS are kept.
+    `prompts` is the hash of all fixed words that models read; of `recipe` only RECIPE_FIELDS are kept.
     """
     return {
         "class": name,
@@ -121,8 +121,8 @@ def read_evidence(path: Path) -> Evidence:
 
     Raises:
         Problem: with file and line: no strict JSON lines in one xz stream; a header of another form; a call
-            of no phase, or answered twice; an episode missing, repeated, out of order, or played
-            without a call; a library of the benchmark is missing.
+            of no phase, answered twice, or answered without tokens; an episode missing, repeated, out of
+            order, or played without an answer; a library of the benchmark is missing.
     """
     lines = unpack_lines(path, LONGEST_LINE)
     number, header = next(lines, (1, {}))
@@ -148,7 +148,7 @@ def read_evidence(path: Path) -> Evidence:
                 raise Problem(f"more than {len(wanted)} episodes")
     if len(played) < len(wanted):
         raise Problem(f"{len(played)} of {len(wanted)} episodes, the rest is missing", file=path)
-    _check_asked({call.label for call in calls}, played, path, first)
+    _check_asked(calls, played, path, first)
     return Evidence(header, calls, played, first)
 
 
@@ -196,18 +196,21 @@ def read_call(row: Mapping[str, Any]) -> CallRow:
             raise Problem(f"{name} of {where} is {count!r:.60}, no number of tokens and not null")
     if not _whole(row["lost"], MOST_TOKENS):
         raise Problem(f"lost of {where} is {row['lost']!r:.60}, no number of tokens")
-    if row["reply"] and 0 in (row["prompt"], row["completion"]):
+    if answered and (row["prompt"] == 0 or (row["reply"] and row["completion"] == 0)):
         raise Problem(f"{where} was asked or answered without a token")
     return CallRow(**{name: row[name] for name in CallRow._fields})
 
 
-def _check_asked(labels: set[str], played: Sequence[Played], path: Path, first: int) -> None:
-    """Refuse an episode with actions that asked nothing, and evaluation calls of no episode."""
-    asked = {label.split("/")[1] for label in labels if label.startswith("eval/")}
+def _check_asked(calls: Sequence[CallRow], played: Sequence[Played], path: Path, first: int) -> None:
+    """Refuse an episode with actions that no answer told it, and evaluation calls of no episode."""
+    evaluation = [(call.label.split("/")[1], call.reply) for call in calls if call.label.startswith("eval/")]
+    asked = {name for name, _ in evaluation}
+    answered = {name for name, reply in evaluation if reply}
     for index, row in enumerate(played):
         name = f"{index:06d}"
-        if row.actions and name not in asked:
-            raise Problem(f"took actions, but no call eval/{name}/...", file=path, line=first + index)
+        if row.actions and name not in answered:
+            reason = f"took actions, but no call eval/{name}/... was answered"
+            raise Problem(reason, file=path, line=first + index)
         asked.discard(name)
     if asked:
         reason = f"calls eval/{min(asked):.40}/..., but there is no such episode"

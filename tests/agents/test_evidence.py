@@ -78,6 +78,7 @@ def test_one_call_without_a_count_makes_the_whole_unknown(
         ({"completion": 2**40}, "completion of call"),
         ({"prompt": 0}, "without a token"),
         ({"completion": 0}, "without a token"),
+        ({"reply": "", "prompt": 0, "completion": 0}, "without a token"),
         ({"lost": None}, "lost of call"),
         ({"lost": -1}, "lost of call"),
     ],
@@ -146,6 +147,23 @@ def test_an_episode_without_its_calls_is_refused_and_calls_without_theirs(
     extra = ANSWER._replace(label="eval/000005/000").line()
     assert "calls eval/000005/..., but there is no such episode" in refusal(
         path, [*lines[:8], extra, *lines[8:]]
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"reply": None, "finish": None, "prompt": None, "completion": None},
+        {"reply": "", "completion": 0},
+    ],
+)
+def test_an_episode_whose_calls_told_it_nothing_is_refused(
+    tmp_path: Path, lines: list[dict[str, Any]], changes: dict[str, object]
+) -> None:
+    silent = [row | changes if str(row.get("label")).startswith("eval/000001/") else row for row in lines]
+    assert silent != lines
+    assert refusal(tmp_path / "evidence", silent).startswith(
+        "10: took actions, but no call eval/000001/... was answered"
     )
 
 
