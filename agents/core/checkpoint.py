@@ -17,13 +17,14 @@ CONFIG, MANIFEST, CACHE, CALLS = "config.yaml", "manifest.json", "cache.sqlite",
 _FREE = ("budget.", "server")  # what a run that goes on may be told anew: it changes no answer
 
 
-def begin(folder: Path, config: Config) -> None:
-    """Make the folder of a new run.
+def begin(folder: Path, config: Config) -> bool:
+    """Make the folder of a new run; returns whether it was not there before.
 
     Raises:
         Problem: it holds something already, or cannot be made.
     """
     try:
+        made = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         held = sorted(path.name for path in folder.iterdir() if path.name != ".lock")
     except OSError as error:
@@ -35,6 +36,7 @@ def begin(folder: Path, config: Config) -> None:
             remedy=f"go on with --resume {folder}, or choose another --name",
         )
     write_config(folder, config)
+    return made
 
 
 def write_config(folder: Path, config: Config) -> None:

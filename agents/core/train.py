@@ -82,9 +82,9 @@ def main(benchmark: str, method: str | None = None) -> int:
 
 def run_new(folder: Path, config: Config) -> int:
     """Start a run in a folder that holds nothing."""
-    checkpoint.begin(folder, config)
+    made = checkpoint.begin(folder, config)
     with locked(folder):
-        return _run(folder, config)
+        return _run(folder, config, made=made)
 
 
 def _resume(folder: Path, config: Config | None, benchmark: str, method: str | None) -> int:
@@ -104,9 +104,9 @@ def _replay(options: Options, config: Config | None, benchmark: str, method: str
     config = checkpoint.config_of(replayed, config)
     _check(config, benchmark, method)
     folder = _folder(options.name or f"{replayed.resolve().name}-replay")
-    checkpoint.begin(folder, config)
+    made = checkpoint.begin(folder, config)
     with locked(folder):
-        status = _run(folder, config, replayed, extent)
+        status = _run(folder, config, replayed, extent, made=made)
     if status == _STATUS["failed"]:
         return status
     differing = unequal(replayed, folder)
@@ -117,8 +117,15 @@ def _replay(options: Options, config: Config | None, benchmark: str, method: str
     return 0
 
 
-def _run(folder: Path, config: Config, replayed: Path | None = None, extent: Extent | None = None) -> int:
-    """Make the run in a folder that is locked, and report on it."""
+def _run(
+    folder: Path,
+    config: Config,
+    replayed: Path | None = None,
+    extent: Extent | None = None,
+    *,
+    made: bool = False,
+) -> int:
+    """Make the run in a folder that is locked, and report on it; `made`: this command made the folder."""
     try:
         with closing(Experiment(folder, config, replayed=replayed, extent=extent)) as experiment:
             manifest = make_manifest(config, experiment.benchmark, experiment.confinement, replayed)
@@ -133,7 +140,7 @@ def _run(folder: Path, config: Config, replayed: Path | None = None, extent: Ext
                 raise
             report = write_report(experiment, end)
     except Problem:
-        if not (folder / checkpoint.MANIFEST).exists():  # nothing has begun, so the name stays free
+        if made and not (folder / checkpoint.MANIFEST).exists():  # nothing has begun: the name stays free
             shutil.rmtree(folder)
         raise
     _summarise(folder, report, resumable=replayed is None)
