@@ -10,6 +10,7 @@ from run to run of the same config and answers.
 """
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ Row = dict[str, Any]
 """An episode without its turns; see `episode_row`."""
 
 TRAJECTORIES, EPISODES, SLEEPS, MEMORY = "trajectories.jsonl", "episodes.jsonl", "sleeps.jsonl", "memory"
+_MEMORY_FILE = re.compile(r"[0-9]{3,}\.(json|diff)")
 TIMES = frozenset(("seconds", "clock"))
 
 
@@ -48,7 +50,7 @@ class Journal:
         """Episodes that no sleep has followed yet."""
         for name, values in ((TRAJECTORIES, lines), (SLEEPS, self.sleeps), (EPISODES, self.rows)):
             write_atomic(folder / name, b"".join(map(_line, values)))
-        for path in folder.joinpath(MEMORY).iterdir():
+        for path in memory_files(folder):
             if int(path.stem) > len(self.sleeps):
                 path.unlink()
         self._before = max((line["clock"] for line in (*lines, *self.sleeps)), default=0.0)
@@ -125,6 +127,11 @@ class Journal:
             raise unwritable(path, error) from error
 
 
+def memory_files(folder: Path) -> list[Path]:
+    """The memories and diffs of a run, and nothing else that lies among them."""
+    return [path for path in (folder / MEMORY).iterdir() if _MEMORY_FILE.fullmatch(path.name)]
+
+
 def episode_row(line: Mapping[str, Any]) -> Row:
     """What episodes.jsonl says of a line of trajectories.jsonl."""
     trajectory = Trajectory.from_json(line["trajectory"])
@@ -140,7 +147,7 @@ def episode_row(line: Mapping[str, Any]) -> Row:
         "return": trajectory.total,
         "steps": trajectory.steps,
         "answers": len(trajectory.turns),
-        "unread": sum(not turn.action for turn in trajectory.turns),
+        "unread": sum(not turn.action and turn.error is not None for turn in trajectory.turns),
         "tokens": dict(trajectory.tokens),
         "skills": {name: vars(use) for name, use in uses([trajectory]).items()},
         "details": dict(trajectory.details),

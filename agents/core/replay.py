@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.core.checkpoint import MANIFEST, whole_lines
-from agents.core.journal import EPISODES, MEMORY, SLEEPS, TRAJECTORIES, without_times
+from agents.core.journal import EPISODES, MEMORY, SLEEPS, TRAJECTORIES, memory_files, without_times
 from agents.core.loop import End, Extent
 from agents.core.report_text import CLOCK
 from harness.errors import Problem
@@ -40,7 +40,7 @@ def unequal(first: Path, second: Path) -> list[str]:
         for name in (TRAJECTORIES, EPISODES, SLEEPS)
         if without_times(whole_lines(first / name)) != without_times(whole_lines(second / name))
     ]
-    names = sorted({path.name for folder in (first, second) for path in (folder / MEMORY).iterdir()})
+    names = sorted({path.name for folder in (first, second) for path in memory_files(folder)})
     found += [f"{MEMORY}/{name}" for name in names if _bytes(first, name) != _bytes(second, name)]
     before, after = (read_json(folder / REPORT) for folder in (first, second))
     # Answers to what did not end are in no trajectory, so a replay asks for nothing of them.

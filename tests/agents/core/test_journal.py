@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,27 @@ def test_episodes_since_the_last_sleep_are_pending(tmp_path: Path) -> None:
     journal.add_episode("learn", trajectory(6), 1.0, 0, 3)
     assert [one.index for one in Journal(tmp_path).pending] == [6]
     assert Journal(tmp_path).pending == [trajectory(6)]
+
+
+def test_what_else_lies_in_the_memory_is_left_alone(tmp_path: Path) -> None:
+    written(tmp_path)
+    strange = [
+        tmp_path / "memory" / name for name in (".003.json.abcd1234.partial", "001.json~", "notes.txt")
+    ]
+    for path in strange:
+        path.write_text("half")
+    (tmp_path / "memory" / "004.json").write_text("{}")
+    assert Journal(tmp_path).memory() == {"sleeps": 3}
+    assert all(path.exists() for path in strange)
+    assert not (tmp_path / "memory" / "004.json").exists()
+
+
+def test_answers_to_other_questions_are_not_unread(tmp_path: Path) -> None:
+    played = trajectory(0)
+    asked = replace(played, turns=(*played.turns, Turn('{"task": "go"}', "")))
+    journal = Journal(tmp_path)
+    row = journal.add_episode("learn", asked, 1.0, 0, 0)
+    assert (row["answers"], row["unread"]) == (4, 1)
 
 
 def test_the_clock_goes_on(tmp_path: Path) -> None:
