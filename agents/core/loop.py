@@ -6,6 +6,7 @@ answered before is taken from the cache. So a run that broke off, and a replay, 
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -110,8 +111,8 @@ class Experiment:
         `played` is called with each episode's row of episodes.jsonl once it is written.
 
         Raises:
-            Problem: a library, a key or a price is missing, the machine cannot lock model-written code
-                down, or the folder holds something else than a run.
+            Problem: a library, a key, a price or a recorded reply is missing, the machine cannot
+                lock model-written code down, or the folder holds something else than a run.
         """
         self.folder, self.config, self._extent, self._played = folder, config, extent, played
         self.benchmark = load_benchmark(config.benchmark, config.server)
@@ -125,9 +126,14 @@ class Experiment:
             self.evaluation = self.evaluation[: extent.evaluated]
         self.journal = Journal(folder)
         budget = config.budget.budget() if replayed is None else Budget()
-        self.ledger = Ledger(folder / CALLS, budget)
-        cache = Cache(folder / CACHE) if replayed is None else Cache(replayed / CACHE, "replay")
-        self.model = Model(config.model, self.ledger, cache)
+        with ExitStack() as opened:
+            self.ledger = Ledger(folder / CALLS, budget)
+            opened.callback(self.ledger.close)
+            cache = Cache(folder / CACHE) if replayed is None else Cache(replayed / CACHE, "replay")
+            opened.callback(cache.close)
+            cache.check_holds(self.ledger.answered())
+            self.model = Model(config.model, self.ledger, cache)
+            opened.pop_all()
         self._watch: Watch | None = None
         self._line = Line(self.model, self._show)
         tools = Tools(

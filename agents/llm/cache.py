@@ -8,7 +8,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,6 +68,22 @@ class Cache:
         row = (request, label, model, canonical_json(reply.to_json()))
         with self._said(), self._lock, self._database:
             self._database.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
+
+    def check_holds(self, requests: Iterable[str]) -> None:
+        """Refuse a recording that has lost replies: they would be asked and paid for again.
+
+        Raises:
+            Problem: not every one of these hashes has a reply.
+        """
+        with self._said(), self._lock:
+            held = {row[0] for row in self._database.execute("SELECT request FROM replies")}
+        lost = sum(request not in held for request in requests)
+        if lost:
+            raise Problem(
+                f"lacks {lost} of the replies that calls.jsonl tells of",
+                file=self.path,
+                remedy="restore this file, or start a run of another name",
+            )
 
     def missing(self, label: str) -> Problem:
         """What to say of a request that was not recorded."""

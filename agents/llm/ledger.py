@@ -147,6 +147,11 @@ class Ledger:
         with self._changed:
             return request in self._known
 
+    def answered(self) -> set[str]:
+        """The hashes of all calls that were answered, in this run or the one that it resumes."""
+        with self._changed:
+            return set(self._known)
+
     def reserve(self, tokens: int, dollars: float) -> Amount:
         """Set aside what a call can take at most; waits while calls under way may leave enough.
 
@@ -220,8 +225,16 @@ class Ledger:
             return self._spent
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        """Give the file back.
+
+        Raises:
+            Problem: what was still to be written could not be.
+        """
+        if self._file is not None and self.path is not None:
+            try:
+                self._file.close()
+            except OSError as error:
+                raise unwritable(self.path, error) from error
 
     def _count(self, call: Call) -> None:
         self._calls.append(_light(call))
@@ -281,6 +294,6 @@ def _read(path: Path) -> list[Call]:
             charged = Amount(**value["charged"])
             call = Call(**{**value, "reply": reply and Reply(**reply), "charged": charged})
             calls.append(_light(call))
-        except (TypeError, KeyError) as error:
+        except (TypeError, KeyError, AttributeError) as error:
             raise Problem("no call of a model", file=path, line=number) from error
     return calls

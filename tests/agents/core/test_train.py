@@ -1,8 +1,10 @@
 """The command line: what it leaves of a folder where a run cannot start, and what it tells its user."""
 
+import shutil
 from pathlib import Path
 
 from agent_runs import Runs, write_config
+from chat_servers import ChatServer
 
 from agents.config import config_text, read_config
 
@@ -22,3 +24,15 @@ def test_a_folder_that_cannot_be_resumed_is_kept(runs: Runs, tmp_path: Path) -> 
     assert status == 2 and "the price of served-model is unknown" in text
     assert (folder / "thesis.tex").read_text() == "years of work"
     assert (folder / "config.yaml").is_file()
+
+
+def test_a_run_whose_recording_is_lost_asks_nothing_again(
+    runs: Runs, whole: Path, server: ChatServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    (folder / "cache.sqlite").unlink()
+    asked = len(server.bodies)
+    status, text = runs.run("--resume", folder)
+    assert status == 2 and "calls.jsonl tells of. Remedy: restore this file" in text
+    assert "Traceback" not in text and len(server.bodies) == asked

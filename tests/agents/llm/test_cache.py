@@ -1,5 +1,6 @@
 """Recording and replaying: every field comes back, and what was not recorded is named by its label."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,12 @@ def test_a_replay_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="readonly"):
         cache.put("a" * 64, "l", "m", REPLY)
     cache.close()
+
+
+def test_a_recording_that_has_lost_replies_is_refused(tmp_path: Path) -> None:
+    with contextlib.closing(Cache(tmp_path / "cache.sqlite")) as cache:
+        cache.put("kept", "wake/0", "m", Reply("text", "stop", Usage(1, 1), None, 0.5, "m"))
+        cache.check_holds([])
+        cache.check_holds(["kept"])
+        with pytest.raises(Problem, match=r"lacks 2 of the replies that calls\.jsonl tells of"):
+            cache.check_holds(["kept", "lost", "gone"])

@@ -200,3 +200,14 @@ def test_unknown_usage_counts_at_its_most() -> None:
         assert asked.ledger.spent == Amount(2, 2 * ONE, 0.0)
         assert asked.ledger.totals().unmetered == 2 and asked.ledger.totals().tokens == 0
         assert len(server.bodies) == 2
+
+
+def test_a_full_disk_is_told_at_the_end_too(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "calls.jsonl")
+    assert ledger._file is not None
+    ledger._file.close()
+    ledger._file = Path("/dev/full").open("ab")  # noqa: SIM115 (closed by the ledger)
+    ledger._file.write(b"a line")
+    with pytest.raises(Problem, match="cannot be written: No space left on device"):
+        ledger.close()
+    ledger.close()
