@@ -23,13 +23,16 @@ from harness.track import ROOT
 CONFIGS = ROOT / "agents" / "configs"
 
 
+MOST_EPISODES = 1_000_000
+
+
 class Phase(BaseModel):
     """A stretch of the stream of episodes: its tasks in turn."""
 
     model_config = STRICT
 
     tasks: tuple[str, ...] = Field(min_length=1)
-    episodes: int = Field(ge=1)
+    episodes: int = Field(ge=1, le=MOST_EPISODES)
 
 
 class Limits(BaseModel):
@@ -53,7 +56,7 @@ class Evaluation(BaseModel):
 
     split: Split
     tasks: tuple[str, ...] = Field(min_length=1)
-    episodes: int = Field(ge=1)
+    episodes: int = Field(ge=1, le=MOST_EPISODES)
 
 
 class Config(BaseModel):
@@ -189,7 +192,10 @@ def _elsewhere(value: dict[str, Any], name: str | None, base_url: str | None) ->
 
 def _near(base_url: str) -> bool:
     """Whether an address is on this machine or in a network of its own."""
-    host = urlsplit(base_url).hostname or ""
+    try:
+        host = urlsplit(base_url).hostname or ""
+    except ValueError:
+        return False  # no address, as the settings will say
     try:
         return ipaddress.ip_address(host).is_private
     except ValueError:

@@ -92,7 +92,9 @@ def check(document: Document, model: type[Model]) -> Model:
         ]
     faults.sort(key=lambda fault: fault.line or 0)
     first, *others = faults
-    more = "".join(f"; line {other.line}: {other.reason}" for other in others)
+    more = "".join(
+        f"; line {other.line}: {other.reason}" if other.line else f"; {other.reason}" for other in others
+    )
     raise Problem(first.reason + more, file=document.path, line=first.line, remedy=first.remedy)
 
 
@@ -111,11 +113,10 @@ def _construct(loader: _Loader, node: yaml.Node, place: Place, lines: dict[Place
             _construct(loader, item, (*place, index), lines, path) for index, item in enumerate(node.value)
         ]
     if not isinstance(node, yaml.MappingNode):
-        value = loader.construct_object(node)
-        return _plain(value, path, node)
+        return _plain(_scalar(loader, node, path), path, node)
     found: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        key = loader.construct_object(key_node)
+        key = _scalar(loader, key_node, path)
         line = key_node.start_mark.line + 1
         if not isinstance(key, str):
             raise Problem(f"the key {key!r} is no text", file=path, line=line)
@@ -124,6 +125,19 @@ def _construct(loader: _Loader, node: yaml.Node, place: Place, lines: dict[Place
         lines[(*place, key)] = line
         found[key] = _construct(loader, value_node, (*place, key), lines, path)
     return found
+
+
+def _scalar(loader: _Loader, node: yaml.Node, path: Path) -> Any:
+    """The value of a node that holds no others; those that YAML only seems to read are refused."""
+    try:
+        value = loader.construct_object(node)
+        repr(value)  # a whole number may be too long to be shown
+    except (ValueError, LookupError, AttributeError, OverflowError):
+        kind = node.tag.rpartition(":")[2]
+        raise Problem(
+            f"this is no {kind} that can be read", file=path, line=node.start_mark.line + 1
+        ) from None
+    return value
 
 
 def _plain(value: Any, path: Path, node: yaml.Node) -> Any:

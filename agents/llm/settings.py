@@ -57,7 +57,7 @@ class ModelSettings(BaseModel):
     """Further attempts after one that failed in passing."""
     concurrency: int = Field(4, ge=1, le=1000)
     """Requests under way at a time."""
-    requests_per_minute: int | None = Field(None, ge=1)
+    requests_per_minute: int | None = Field(None, ge=1, le=1_000_000)
     seed: int | None = Field(None, ge=0, lt=2**31)
     """Every call is sent a seed of its own that follows from this one and its label; None = none is sent."""
     extra_body: dict[str, JsonValue] = {}
@@ -70,7 +70,11 @@ class ModelSettings(BaseModel):
     def _plain_address(cls, value: str | None) -> str | None:
         if value is None:
             return None
-        parts = urlsplit(value)
+        try:
+            parts = urlsplit(value)
+            parts.port  # noqa: B018 (raises where it is no number)
+        except ValueError:
+            raise ValueError("no http:// or https:// address") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("no http:// or https:// address")
         if parts.username or parts.password or parts.query or parts.fragment:

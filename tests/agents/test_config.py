@@ -97,6 +97,7 @@ def test_defaults(tmp_path: Path) -> None:
         ({"split": "test"}, "split: test", "split: expected 'train' or 'valid'"),
         ({"phases": []}, "phases", "phases"),
         ({"phases": [{"tasks": [], "episodes": 2}]}, "tasks", "phases.0.tasks"),
+        ({"phases": [{"tasks": ["open"], "episodes": 10**11}]}, "episodes", "less than or equal to 1000000"),
         ({"turn_limt": 3}, "turn_limt", "did you mean 'turn_limit'?"),
         ({"budget": {"dolars": 3}}, "dolars", "did you mean 'dollars'?"),
         ({"budget": {"dollars": 0}}, "dollars", "budget.dollars: expected greater than 0"),
@@ -199,6 +200,7 @@ def test_episodes_are_played_in_this_process_unless_a_server_is_named(path: Path
     assert differences(read_config(path), config) == ["server"]
 
 
-def test_a_wrong_address_is_refused(path: Path) -> None:
-    with pytest.raises(Problem, match=r"model\.base_url"):
-        read_config(path, base_url="localhost:5012")
+@pytest.mark.parametrize("address", ["localhost:5012", "http://[::1/v1", "http://127.0.0.1:abc/v1"])
+def test_a_wrong_address_is_refused(path: Path, address: str) -> None:
+    with pytest.raises(Problem, match=r"model\.base_url: no http:// or https:// address"):
+        read_config(path, base_url=address)

@@ -91,6 +91,16 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ("name: x\nrate: .inf\n", 2, "neither text nor a finite number", None),
         ("name: x\nrate: !!binary aGk=\n", 2, "neither text nor a finite number", None),
         ("name: x\nrate: !!python/name:os.system ''\n", 2, "no YAML", None),
+        ("name: x\nrate: !!int abc\n", 2, "this is no int that can be read", None),
+        ("name: x\nrate: !!int ''\n", 2, "this is no int that can be read", None),
+        ("name: x\nrate: 0b_\n", 2, "this is no int that can be read", None),
+        ("name: x\nrate: 0x_\n", 2, "this is no int that can be read", None),
+        ("name: x\nrate: !!float abc\n", 2, "this is no float that can be read", None),
+        ("name: x\nrate: !!bool maybe\n", 2, "this is no bool that can be read", None),
+        ("name: x\nrate: !!timestamp maybe\n", 2, "this is no timestamp that can be read", None),
+        ("!!int abc: x\n", 1, "this is no int that can be read", None),
+        (f"name: x\nrate: {'9' * 5000}\n", 2, "this is no int that can be read", None),
+        (f"name: x\nrate: 0x{'f' * 5000}\n", 2, "this is no int that can be read", None),
         ("name: [x\n", 2, "no YAML", None),
         ("name: x\n\tinner: 3\n", 2, "no YAML", None),
         ("- name\n", 1, "holds no keys", None),
@@ -113,6 +123,21 @@ def test_all_faults_are_told_in_the_order_of_lines(tmp_path: Path) -> None:
     problem = refused(tmp_path, "rate: x\ninner:\n  count: 0\nnome: y\nname: z\n")
     assert problem.line == 1
     assert [part.split(":")[0] for part in problem.reason.split("; ")] == ["rate", "line 3", "line 4"]
+
+
+def test_keys_that_are_missing_at_the_top_have_no_line(tmp_path: Path) -> None:
+    class Needy(BaseModel):
+        first: int
+        second: int
+        third: int = 0
+
+    path = tmp_path / "own.yaml"
+    path.write_text("third: x\n")
+    with pytest.raises(Problem) as caught:
+        check(read_yaml(path), Needy)
+    faults = ["the key 'first' is missing", "the key 'second' is missing", "line 1: third: "]
+    assert all(fault in str(caught.value) for fault in faults)
+    assert "None" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
