@@ -28,7 +28,7 @@ _THOUGHT = re.compile(rf"^{_MARKS}thoughts?[*_`]*[ \t]*:[*_`]*", re.IGNORECASE)
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _SKILL = re.compile(rf"{_MARKS}skills?(?:[ \t]*:[ \t]*|[ \t]+)(?:skills\.)?({_NAME})[ \t]*", re.IGNORECASE)
 _CALL = re.compile(rf"{_MARKS}({_NAME})[ \t]*(?=\()")
-_AFTER_CALL = re.compile(r"[ \t]*[;.,`*_]*[ \t]*(?:#.*)?$", re.MULTILINE)
+_AFTER_CALL = re.compile(r"[ \t]*+[;.,`*_]*+[ \t]*+(?:#.*)?$", re.MULTILINE)
 _QUOTES = (("'", "'"), ('"', '"'), ("“", "”"), ("__", "__"), ("<", ">"), ("[", "]"))
 
 
@@ -87,7 +87,9 @@ def parse_action(answer: str, skills: Collection[str] = ()) -> Action:
         call = named if named is not None and named[1] in skills else None
     if call is not None:
         return _read_call(answer, call[1], call.end(), thought, ignored)
-    text = _bare(answer[start:].split("\n", 1)[0])
+    text = answer[start:].split("\n", 1)[0].strip()
+    if len(text) <= 10 * LONGEST_ACTION:  # peeling a longer one would take long, and it is none
+        text = _bare(text)
     if not text:
         return Unparsed(thought, "nothing stands behind `Action:`")
     if len(text) > LONGEST_ACTION:

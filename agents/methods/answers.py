@@ -14,9 +14,7 @@ from agents.prompts.prompts import say
 Model = TypeVar("Model", bound=BaseModel)
 Value = TypeVar("Value")
 
-_FENCE = re.compile(
-    r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL
-)
+_FENCE = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)")
 
 
 class Unusable(ValueError):
@@ -47,8 +45,24 @@ def read_answer(reply: Reply, read: Callable[[str], Value]) -> Value:
 
 def blocks(text: str, *languages: str) -> list[str]:
     """The contents of the fenced blocks of any of these languages, in order; "" = blocks that name none."""
-    text = text.replace("\r\n", "\n")
-    return [match[3] for match in _FENCE.finditer(f"{text}\n") if match[2].lower() in languages]
+    lines = text.replace("\r\n", "\n").split("\n")
+    fences = [(number, match) for number, line in enumerate(lines) if (match := _FENCE.match(line))]
+    closing: dict[str, list[int]] = {}  # mark -> lines that close what it opens, the next of them at the end
+    for number, match in reversed(fences):
+        if lines[number].strip(" \t") == match[1]:
+            closing.setdefault(match[1], []).append(number)
+    found, end = [], -1
+    for number, match in fences:
+        if number <= end:
+            continue
+        ends = closing.get(match[1], [])
+        while ends and ends[-1] <= number:
+            ends.pop()
+        if ends:
+            end = ends[-1]
+            if match[2].lower() in languages:
+                found.append("".join(f"{line}\n" for line in lines[number + 1 : end]))
+    return found
 
 
 def read_json(text: str, model: type[Model]) -> Model:
@@ -83,9 +97,12 @@ def between(text: str, tag: str) -> str:
     Raises:
         Unusable: there is no such thing, or it is empty.
     """
-    match = re.search(rf".*<{tag}>(.*?)</{tag}>", text, re.DOTALL | re.IGNORECASE)
-    if match is None:
+    opens = [match.end() for match in re.finditer(f"<{tag}>", text, re.IGNORECASE)]
+    closes = [match.start() for match in re.finditer(f"</{tag}>", text, re.IGNORECASE)]
+    start = max((place for place in opens if closes and place <= closes[-1]), default=None)
+    if start is None:
         raise Unusable(say("no_tag", tag=tag))
-    if not match[1].strip():
+    found = text[start : min(place for place in closes if place >= start)].strip()
+    if not found:
         raise Unusable(say("empty_tag", tag=tag))
-    return match[1].strip()
+    return found

@@ -233,6 +233,10 @@ def test_numbers_that_are_not_finite_cannot_be_written_unnoticed() -> None:
         "Action:\n" * 30_000,
         "Action:" + "\n" * 200_000,
         "Action: skill f(" + "1," * 5_000,
+        "Action: skill f()" + " " * 200_000 + "x",
+        "Action: skill f()" + " " * 200_000 + ";" * 200_000 + " " * 200_000 + "x",
+        "Action: " + '*"' * 200_000 + '"*' * 200_000,
+        "Action: " + "[" * 200_000 + "]" * 200_000,
     ],
 )
 def test_long_answers_take_no_time(text: str) -> None:

@@ -1,5 +1,6 @@
 """What is read out of answers, and that nothing breaks the readers."""
 
+import contextlib
 import json
 from typing import Any
 
@@ -76,6 +77,29 @@ def test_at_most_five_faults_are_told() -> None:
     with pytest.raises(Unusable) as caught:
         read_json(json.dumps({str(number): 1 for number in range(20)}), Row)
     assert len(caught.value.faults) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<a>" * 30_000,
+        "</a>" * 30_000 + "<a>" * 30_000,
+        "```json\nx\n" * 30_000 + "~~~",
+        "".join(f"{'`' * count}\n" for count in range(3, 1_000)),
+        "".join(f"{'`' * count}\n" for count in range(1_000, 3, -1)),
+        "```" + "a" * 100_000,
+        " " * 100_000 + "x",
+    ],
+)
+def test_long_answers_take_no_time(text: str) -> None:
+    """Readers that try all pairs of marks would take minutes to hours."""
+    with contextlib.suppress(Unusable):
+        between(text, "a")
+    blocks(text, "json")
+
+
+def test_the_last_text_between_tags_ends_at_the_first_closing_tag() -> None:
+    assert between("</a><a>" * 10_000 + "x</A>y</a><a>", "a") == "x"
 
 
 def test_text_between_tags() -> None:
