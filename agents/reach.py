@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from agents.llm.providers import read_key, rules_for
@@ -22,8 +23,8 @@ _SEE_REMEDY = (
 )
 
 
-def check_reachable(settings: ModelSettings, *, timeout_s: float = 10.0) -> None:
-    """Ask the model's server which models it has.
+def check_reachable(settings: ModelSettings, *, timeout_s: float = 10.0, remedy: str = _SEE_REMEDY) -> None:
+    """Ask the model's server which models it has; `remedy` is what to do where none answers.
 
     Raises:
         Problem: its key is missing or refused, nothing answers, or it lists models and not this one.
@@ -48,7 +49,9 @@ def check_reachable(settings: ModelSettings, *, timeout_s: float = 10.0) -> None
         return  # it answers, and lists no models
     except OSError as error:
         reason = getattr(error, "reason", error)
-        raise Problem(f"no model answers at {rules.base_url}: {reason}", remedy=_SEE_REMEDY) from None
+        raise Problem(f"no model answers at {rules.base_url}: {reason}", remedy=remedy) from None
+    except (HTTPException, ValueError):
+        raise Problem(f"what answers at {rules.base_url} speaks no HTTP", remedy=remedy) from None
     if names and settings.name not in names:
         raise Problem(
             f"{rules.host} has no model {settings.name!r}",

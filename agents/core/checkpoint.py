@@ -26,7 +26,19 @@ def begin(folder: Path, config: Config) -> bool:
     try:
         made = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    check_free(folder)
+    write_config(folder, config)
+    return made
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder that holds something already."""
+    try:
         held = sorted(path.name for path in folder.iterdir() if path.name != ".lock")
+    except FileNotFoundError:
+        return
     except OSError as error:
         raise unwritable(folder, error) from error
     if held:
@@ -35,8 +47,6 @@ def begin(folder: Path, config: Config) -> bool:
             file=folder,
             remedy=f"go on with --resume {folder}, or choose another --name",
         )
-    write_config(folder, config)
-    return made
 
 
 def write_config(folder: Path, config: Config) -> None:

@@ -1,6 +1,7 @@
 """FIXED: the command line of a benchmark's experiments: start, resume or replay a run, and report on it."""
 
 import json
+import shlex
 import shutil
 import signal
 import sys
@@ -19,6 +20,7 @@ from agents.core.replay import REPORT, REPORT_TEXT, extent_of, unequal
 from agents.core.report import Report, make_report
 from agents.core.report_text import report_text
 from agents.core.watch import dollars_text, short
+from agents.reach import check_reachable
 from harness.errors import Problem
 from harness.files import write_atomic
 from harness.lock import locked
@@ -26,6 +28,10 @@ from harness.track import ROOT
 
 OUTPUTS = ROOT / "outputs" / "agents"
 
+_START = (
+    "start a server with agents/scripts/run_server.sh, or name one that runs with --base_url; "
+    "python -m agents.scripted.server answers the configs with `scripted` in their names"
+)
 _STATUS = {"complete": 0, "budget": 0, "interrupted": 130, "failed": 2}
 
 
@@ -59,7 +65,7 @@ def main(benchmark: str, method: str | None = None) -> int:
         Problem: it cannot start.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends in order, as Ctrl-C does
-    options = tyro.cli(Options, prog=f"python -m agents.benchmarks.{benchmark}.train")
+    options = tyro.cli(Options, prog=_command(benchmark, method))
     if sum(folder is not None for folder in (options.resume, options.replay)) > 1:
         raise Problem("a run is either resumed or replayed")
     config = None
@@ -77,7 +83,11 @@ def main(benchmark: str, method: str | None = None) -> int:
         raise Problem("no config is named", remedy="give --config_file, --resume or --replay")
     _check(config, benchmark, method)
     assert options.config_file is not None
-    return run_new(_folder(options.name or options.config_file.stem), config)
+    folder = _folder(options.name or options.config_file.stem)
+    checkpoint.check_free(folder)
+    if config.model.provider in ("local", "compatible"):
+        check_reachable(config.model, remedy=_START)
+    return run_new(folder, config)
 
 
 def run_new(folder: Path, config: Config) -> int:
@@ -166,7 +176,8 @@ def _summarise(folder: Path, report: Report, *, resumable: bool) -> None:
     if report["status"] != "complete":
         print(f"Ended early ({report['status']}): {report['reason']}", file=sys.stderr)
         if resumable:
-            print(f"Go on with: --resume {folder}", file=sys.stderr)
+            command = f"{_command(report['benchmark'])} --resume {shlex.quote(str(folder))}"
+            print(f"Go on with: {command}", file=sys.stderr)
     if report["sandbox"] == "unsafe":
         print("WARNING: nothing confined the code that the model wrote (sandbox: unsafe)", file=sys.stderr)
     for part in ("learning", "evaluation"):
@@ -179,11 +190,16 @@ def _summarise(folder: Path, report: Report, *, resumable: bool) -> None:
     print(f"report: {folder / REPORT_TEXT}")
 
 
+def _command(benchmark: str, method: str | None = None) -> str:
+    """How the command line of a benchmark, or of one method on it, is called."""
+    return f"python -m agents.benchmarks.{benchmark}.train" + (f"_{method}" if method else "")
+
+
 def _check(config: Config, benchmark: str, method: str | None) -> None:
     if config.benchmark != benchmark:
         raise Problem(
             f"the config is for {config.benchmark}",
-            remedy=f"run it with: python -m agents.benchmarks.{config.benchmark}.train",
+            remedy=f"run it with: {_command(config.benchmark)}",
         )
     if method is not None and config.method != method:
         raise Problem(f"the config is for the method {config.method}, and this command for {method} alone")

@@ -16,7 +16,9 @@ from harness.errors import run_command
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m agents.llm.chat_server",
+        description=(__doc__ or "").removeprefix("FIXED: "),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--model", default="smollm2", help="smollm2, a .gguf file, or a folder of transformers"

@@ -28,7 +28,9 @@ Script = Literal["demo", "chaos"]
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m agents.scripted.server",
+        description=(__doc__ or "").removeprefix("FIXED: "),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--script", choices=["demo", "chaos"], default="demo")
     parser.add_argument("--host", default="127.0.0.1")

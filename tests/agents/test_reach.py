@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -87,6 +88,21 @@ def test_nothing_that_answers_is_a_problem_with_three_ways_out() -> None:
             Problem, match=r"no model answers at http://127.0.0.1:\d+/v1: .*run_server\.sh.*--smoke"
         ):
             check_reachable(settings(f"http://127.0.0.1:{closed.getsockname()[1]}/v1"))
+
+
+def test_what_speaks_no_http_is_a_problem() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def greet() -> None:
+            with listening.accept()[0] as connection:
+                connection.sendall(b"SSH-2.0-server\r\n")
+                connection.recv(1000)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        with pytest.raises(Problem, match="speaks no HTTP"):
+            check_reachable(settings(f"http://127.0.0.1:{listening.getsockname()[1]}/v1"))
+        thread.join()
 
 
 def test_a_missing_key_is_named_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

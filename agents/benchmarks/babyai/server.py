@@ -37,7 +37,9 @@ _KEEP_ALIVE = 75  # seconds; clients of ours close their connections earlier
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m agents.benchmarks.babyai.server",
+        description=(__doc__ or "").removeprefix("FIXED: "),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--host", default="127.0.0.1", help="there is no log-in: keep it to this machine")
     parser.add_argument("--port", type=int, default=8080, help="0: any that is free")

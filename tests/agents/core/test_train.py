@@ -1,8 +1,12 @@
 """The command line: what it leaves of a folder where a run cannot start, and what it tells its user."""
 
 import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from agent_runs import Runs, write_config
 from chat_servers import ChatServer
 
@@ -36,3 +40,33 @@ def test_a_run_whose_recording_is_lost_asks_nothing_again(
     status, text = runs.run("--resume", folder)
     assert status == 2 and "calls.jsonl tells of. Remedy: restore this file" in text
     assert "Traceback" not in text and len(server.bodies) == asked
+
+
+def test_a_server_that_does_not_answer_is_told_before_a_folder_is_made(runs: Runs, tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        config = write_config(tmp_path / "own.yaml", f"http://127.0.0.1:{closed.getsockname()[1]}/v1")
+        status, text = runs.run("--config_file", config, "--name", "unanswered")
+    assert status == 2 and "no model answers at http://127.0.0.1" in text
+    assert "agents.scripted.server" in text and "--recipe" not in text
+    assert not (runs.outputs / "unanswered").exists()
+
+
+def test_a_run_that_ended_early_says_how_to_go_on(runs: Runs, server: ChatServer, tmp_path: Path) -> None:
+    config = write_config(tmp_path / "own.yaml", server.url, budget={"calls": 1})
+    status, text = runs.run("--config_file", config, "--name", "spent out")
+    assert status == 0
+    command = f"python -m agents.benchmarks.babyai.train --resume '{runs.outputs / 'spent out'}'"
+    assert f"Go on with: {command}\n" in text
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["agents.benchmarks.crafter.train_voyager", "agents.scripted.server", "agents.benchmarks.babyai.server"],
+)
+def test_help_names_the_command_as_it_is_called(module: str) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", module, "--help"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.startswith(f"usage: python -m {module} ")
+    assert "FIXED" not in shown.stdout
