@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.sandbox.process import Broken, Process
-from agents.sandbox.protocol import OVER, STEPS, cut, encode, json_text
+from agents.sandbox.protocol import DEEPEST, OVER, STEPS, cut, encode, json_text, too_deep
 
 Serve = Callable[[str], dict[str, Any]]
 """Takes an environment action and returns the view after it; raises EpisodeOver when there is no more."""
@@ -76,4 +76,6 @@ class Call:
             raise Broken("protocol", f"the worker sent a value that is none: {error}") from None
         if len(text) > self._limits.value_chars + 2:
             raise Broken("protocol", "the worker sent too long a value")
+        if too_deep(end.get("value")):
+            raise Broken("protocol", f"the worker sent a value that is nested more than {DEEPEST} deep")
         return {"value": end.get("value"), **checked}

@@ -13,6 +13,9 @@ from typing import Any
 MESSAGE_CHARS = 2_000
 """Of an error's message, a trace, or an action, at most; what is longer is cut."""
 
+DEEPEST = 100
+"""Levels of lists and mappings in a value that a skill returns, so that whoever walks through it can."""
+
 OVER = "over"
 STEPS = "steps"
 """Why a call is stopped: its episode is over, or it has taken its steps."""
@@ -41,6 +44,17 @@ def cut(text: str, chars: int = MESSAGE_CHARS) -> str:
     if len(text) > chars:
         text = f"{text[:chars]}… ({len(text) - chars} more characters)"
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def too_deep(value: object) -> bool:
+    """Whether lists and mappings are nested more than DEEPEST levels."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        groups = [group for group in level if isinstance(group, list | tuple | dict)]
+        if not groups:
+            return False
+        level = [item for group in groups for item in (group.values() if isinstance(group, dict) else group)]
+    return True
 
 
 def _finite(text: str) -> float:

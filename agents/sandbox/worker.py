@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from agents.sandbox import lock
 from agents.sandbox.allowed import FORBIDDEN_NAMES, MODULES, importable
 from agents.sandbox.env import Channel, Env, EpisodeOver, StepsOver
-from agents.sandbox.protocol import cut, json_text
+from agents.sandbox.protocol import DEEPEST, cut, json_text, too_deep
 
 _RECURSION = sys.getrecursionlimit()
 _NEEDED_LATER = ("__future__", "collections.abc", "encodings.ascii", "encodings.latin_1", "unicodedata")
@@ -148,6 +148,8 @@ class Worker:
             raise Failure(
                 "output", f"the value takes {len(text)} characters; {self._value_chars} is the limit"
             )
+        if too_deep(value):
+            raise Failure("output", f"the value is nested more than {DEEPEST} deep, which is the limit")
         return value
 
     def _report(self, kind: str, error: BaseException) -> Failure:

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from agents.core.literals import write_literal
 from agents.sandbox.host import EpisodeOver, Function, Limits, Sandbox, SkillError, check_lockable
 
 LIMITS = Limits(memory_mb=64, seconds=10, steps=30)
@@ -135,6 +136,16 @@ def test_what_json_lacks_is_returned_as_its_repr() -> None:
     assert call("def f(env):\n    return float('nan')").value == "nan"
     assert call("def f(env):\n    return (1, [None, True, 'ä😀'])").value == [1, [None, True, "ä😀"]]
     assert call("def f(env):\n    return 'a\\ud800b'").value == "a?b"
+
+
+def test_values_are_nested_up_to_a_depth() -> None:
+    value = call("def f(env):\n    x = 1\n    for _ in range(100):\n        x = [x]\n    return x").value
+    assert write_literal(value) == "[" * 100 + "1" + "]" * 100
+    fault = error("def f(env):\n    x = 1\n    for _ in range(101):\n        x = {'': x}\n    return x")
+    assert (fault.kind, fault.message) == (
+        "output",
+        "the value is nested more than 100 deep, which is the limit",
+    )
 
 
 def test_the_end_of_the_episode_ends_the_skill_and_is_no_error() -> None:

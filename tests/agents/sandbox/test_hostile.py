@@ -35,6 +35,8 @@ SKILLS = {
                 pass
         """,
     ),
+    "nests_lists": ("output", "x = []\nfor _ in range(920):\n    x = [x]\nreturn x"),
+    "nests_mappings": ("output", "x = {}\nfor _ in range(500):\n    x = {'': x}\nreturn x"),
     "counts_in_c": ("timeout", "return sum(range(10**14))"),
     "raises_to_a_huge_power": ("timeout", "return str(7 ** (10**8))"),
     "writes_a_huge_int": ("crash", "return 10 ** (10**6)"),
