@@ -142,7 +142,7 @@ def check_pushes(drawn: Sequence[Level], chance: random.Random, limit: int, step
                     reward, _, _ = play_plainly(game, steps_made, limit)
                 else:  # the push is not made, and its moves end the episode
                     game.moves += len(steps_made)
-                    reward = -0.1 * len(steps_made)
+                    reward = -0.1 * len(steps_made) + 10 * game.solved
             else:
                 game.moves += 1
                 reward += 10 * game.solved

@@ -139,8 +139,18 @@ def stand_ins(*behaviours: str) -> Processes:
     )
 
 
+BYSTANDERS: set[psutil.Process] = set()
+
+
+@pytest.fixture(autouse=True)
+def bystanders() -> None:
+    """What earlier tests of this process leave running: the tracker of spawned processes' resources."""
+    BYSTANDERS.clear()
+    BYSTANDERS.update(psutil.Process().children(recursive=True))
+
+
 def descendants() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
+    return [child for child in psutil.Process().children(recursive=True) if child not in BYSTANDERS]
 
 
 def test_servers_start_answer_and_end_with_all_that_they_started() -> None:
