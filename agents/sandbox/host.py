@@ -211,7 +211,9 @@ class Sandbox:
         if not process.begin():  # what an earlier call left behind shall not spoil this one
             self._kill()
             process = self._ready()
-            process.begin()
+            if not process.begin():
+                self._kill()
+                raise SkillError("protocol", "the module goes on after it was loaded")
         self._fresh = False
         call = Call(process, serve)
         try:

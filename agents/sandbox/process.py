@@ -1,6 +1,7 @@
 """FIXED: a worker process as the host holds it: started, spoken to within limits, and killed."""
 
 import os
+import secrets
 import select
 import subprocess
 import time
@@ -9,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.sandbox import bubblewrap
-from agents.sandbox.protocol import decode
+from agents.sandbox.protocol import decode, encode
 
 _START_SECONDS = 60.0
 _GLANCE_SECONDS = 0.05
 """A worker that has not answered after this long is looked at more closely."""
+_IDLE_SECONDS = 0.5
+"""Of processor time that a worker may take after a call until it listens again."""
 _WALL_FACTOR = 12.0
 """How much longer than its processor time a worker may take, for it shares the machine."""
 
@@ -97,8 +100,20 @@ class Process:
         self.walls = [*message["ready"], *(["bubblewrap"] if wrap else [])]
 
     def begin(self) -> bool:
-        """A call begins: its time is counted from here. False if the worker spoke or died unasked."""
+        """A call begins: its time is counted from here.
+
+        False if the worker spoke or died unasked, or does not say that it is idle: what it said was the end
+        of an earlier call was not.
+        """
         if self._buffer or self._poll.poll(0):
+            return False
+        asked = {"nonce": secrets.token_hex(8)}
+        try:
+            self.send(encode({**asked, "do": "idle"}))
+            answer = self._message(time.monotonic() + _IDLE_SECONDS * _WALL_FACTOR, _IDLE_SECONDS)
+        except Broken:
+            return False
+        if answer != {**asked, "idle": True} or self._buffer:
             return False
         self.seconds = 0.0
         self._processor_before = self._processor()
@@ -146,23 +161,28 @@ class Process:
     def _message(self, deadline: float, seconds: float | None) -> Any:
         before: float | None = None
         wait = _GLANCE_SECONDS
-        while (end := self._buffer.find(b"\n")) < 0:
-            if len(self._buffer) > self.limits.message_bytes:
+        glance = time.monotonic() + _GLANCE_SECONDS
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            searched = len(self._buffer)
+            if searched > self.limits.message_bytes:
                 raise Broken("protocol", "the worker sent too long a message")
-            if not self._poll.poll(wait * 1000):
+            silent = not self._poll.poll(wait * 1000)
+            if not silent:
+                if not (data := os.read(self._reading, 65_536)):
+                    raise Broken("crash", _DEAD)
+                self._buffer += data
+            now = time.monotonic()
+            if now > deadline:
+                raise Broken("timeout", "no step and no end for too long by the clock")
+            if silent or now > glance:  # also where it drips
                 if seconds is not None:
                     if before is None:
                         before = self._processor()
                     wait = seconds - (self._processor() - before)
                     if wait <= 0:
                         raise Broken("timeout", f"no step and no end for {seconds:g} s of processor time")
-                wait = max(0.01, min(wait, 1.0, deadline - time.monotonic()))
-            elif data := os.read(self._reading, 65_536):
-                self._buffer += data
-            else:
-                raise Broken("crash", _DEAD)
-            if time.monotonic() > deadline:
-                raise Broken("timeout", "no step and no end for too long by the clock")
+                wait = max(0.01, min(wait, 1.0, deadline - now))
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         try:

@@ -69,6 +69,9 @@ class Worker:
     def serve(self) -> NoReturn:
         while True:
             request = self._channel.receive()
+            if request["do"] == "idle":
+                self._channel.send("idle", True)
+                continue
             printed = Printed(self._output_chars)
             sys.stdout = sys.stderr = printed
             sys.setrecursionlimit(_RECURSION)

@@ -195,6 +195,10 @@ SKILLS = {
     ),
     "sends_without_end": ("protocol", "while True:\n    channel_write(env, b'x' * 60_000)"),
     "sends_drop_by_drop": ("protocol|timeout", "while True:\n    channel_write(env, b'x')"),
+    "sends_a_deep_value": (
+        "protocol",
+        "x = []\nfor _ in range(500):\n    x = [x]\nchannel_send(env, 'end', {'value': x})",
+    ),
 }
 HELPERS = """
 def channel_write(env, data):
@@ -351,6 +355,47 @@ def honest(env):
     assert outcome.value == "first"
     time.sleep(0.05)
     assert works(other)
+
+
+def test_slow_drops_do_not_hold_the_processor_time_back(other: Sandbox) -> None:
+    code = "def f(env):\n    while True:\n        channel_write(env, b' ')\n        sum(range(20_000))\n"
+    with pytest.raises(SkillError, match=r"for 0\.3 s of processor time"):
+        run(other, code)
+
+
+def test_a_skill_that_goes_on_after_its_end_does_not_spoil_the_next_call(other: Sandbox) -> None:
+    outcome = run(
+        other,
+        """
+def f(env):
+    channel_send(env, "end", {"value": "forged", "output": ""})
+    while True:
+        pass
+
+def honest(env):
+    env.step("look")
+    return env.steps
+""",
+    )
+    assert outcome.value == "forged"
+    spinning = other.pid
+    assert works(other) and other.pid != spinning
+
+
+def test_a_module_that_goes_on_after_its_end_is_no_module(other: Sandbox) -> None:
+    forged = """
+frame = _inside["sys"]._getframe()
+while "load" not in frame.f_code.co_name:
+    frame = frame.f_back
+frame.f_locals["self"]._channel.send("end", {"value": [["f", "(env)", ""]], "output": ""})
+while True:
+    pass
+"""
+    other.load(BREAK_IN.format(path=PATH) + forged)
+    with pytest.raises(SkillError, match="goes on after it was loaded"):
+        other.call("f", [], {}, Served(), view())
+    other.load("def f(env):\n    return 1\n")
+    assert other.call("f", [], {}, Served(), view()).value == 1
 
 
 def test_no_secret_of_the_host_is_in_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
