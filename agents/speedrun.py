@@ -22,6 +22,7 @@ from pathlib import Path
 from agents.core import checkpoint
 from agents.core.journal import Row
 from agents.core.loop import Experiment
+from agents.core.replay import REPORT_TEXT
 from agents.core.train import write_report
 from agents.eval_speedrun import TRAINING, checkpoint_bytes, config_of, evaluate, placed
 from agents.reach import SCRIPTED, check_reachable
@@ -144,6 +145,7 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
                 raise Problem(end.reason)
             run.train_stop()
             write_report(experiment, end)
+            print(f"Report of the training: {folder / REPORT_TEXT}", flush=True)
             memory = experiment.method.dump()
         finally:
             experiment.close()

@@ -96,7 +96,9 @@ def test_two_runs_become_a_record_that_passes_every_check(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = run(root, monkeypatch, "babyai")
-    assert f"Next: RUN=outputs/{first.name} DEST=" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"Next: RUN=outputs/{first.name} DEST=" in shown
+    assert f"{first.name}/training/report.md" in shown and (first / "training/report.md").is_file()
     record = assemble(first, "by-script", root=root, contributors=["Ada"], description="A script").path
     second = run(root, monkeypatch, "babyai", "--verify", str(record))
     readme = record / "README.md"
