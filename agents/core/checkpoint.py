@@ -4,6 +4,8 @@ What counts is written an episode or a sleep a line; a line that a crash cut sho
 told of is done again, with the answers that the cache has kept.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,22 +86,36 @@ def check_same(folder: Path, manifest: dict[str, Any]) -> None:
     """
     path = folder / MANIFEST
     before = read_json(path)
-    if before["replays"] is not None:
+    with as_written(path):
+        changed = [
+            name
+            for part in ("prompts", "environments")
+            for name in sorted({*before[part], *manifest[part]})
+            if before[part].get(name) != manifest[part].get(name)
+        ]
+        replays = before["replays"]
+    if replays is not None:
         raise Problem(
             "this is a replay, which no model answers", file=path, remedy="replay under another --name"
         )
-    changed = [
-        name
-        for part in ("prompts", "environments")
-        for name in sorted({*before[part], *manifest[part]})
-        if before[part].get(name) != manifest[part].get(name)
-    ]
     if changed:
         raise Problem(
             f"since this run began, {', '.join(changed)} changed: prompts, or the libraries of environments",
             file=path,
             remedy="restore them, or start a run of another name",
         )
+
+
+@contextmanager
+def as_written(path: Path, line: int | None = None) -> Iterator[None]:
+    """A Problem with file and line where what is read within is not as a run writes it."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        what = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise Problem(
+            f"not as a run writes it: {what}", file=path, line=line, remedy="restore the file as it was"
+        ) from error
 
 
 def whole_lines(path: Path) -> list[dict[str, Any]]:

@@ -12,14 +12,16 @@ from run to run of the same config and answers.
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.core.checkpoint import whole_lines
+from agents.core.checkpoint import as_written, whole_lines
 from agents.memory.experience import uses
 from agents.memory.trajectory import Trajectory
 from agents.methods.base import Sleep
+from harness.errors import Problem
 from harness.files import canonical_json, read_json, unwritable, write_atomic
 
 Part = Literal["learn", "eval"]
@@ -39,7 +41,9 @@ class Journal:
         self.folder = folder
         folder.joinpath(MEMORY).mkdir(exist_ok=True)
         lines, self.sleeps = _consistent(
-            whole_lines(folder / TRAJECTORIES), whole_lines(folder / SLEEPS), folder / MEMORY
+            _checked(folder / TRAJECTORIES, _check_episode),
+            _checked(folder / SLEEPS, _check_sleep),
+            folder / MEMORY,
         )
         self.rows = [episode_row(line) for line in lines]
         self.pending = [
@@ -67,8 +71,18 @@ class Journal:
 
     def memory(self) -> dict[str, Any] | None:
         """The memory as of the last sleep; None = the run has not begun."""
-        path = self._memory(len(self.sleeps))
-        return dict(read_json(path)) if path.exists() else None
+        path = self.memory_path
+        if not path.exists():
+            return None
+        value = read_json(path)
+        if not isinstance(value, dict):
+            raise Problem("not a JSON object", file=path, remedy="restore the file as it was")
+        return value
+
+    @property
+    def memory_path(self) -> Path:
+        """Where the memory as of the last sleep is."""
+        return self._memory(len(self.sleeps))
 
     def begin(self, memory: Mapping[str, Any]) -> None:
         """Note the memory that the run starts with."""
@@ -178,6 +192,45 @@ def _consistent(
         line for line in lines if (line["batch"] <= sound if line["part"] == "learn" else sound >= batches)
     ]
     return kept, sleeps[:sound]
+
+
+def _checked(path: Path, check: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
+    """The lines of a file, each of them as a run writes it."""
+    lines = whole_lines(path)
+    for number, line in enumerate(lines, start=1):
+        with as_written(path, number):
+            check(line)
+    return lines
+
+
+def _check_episode(line: dict[str, Any]) -> None:
+    """An error where a line of trajectories.jsonl cannot be gone on from."""
+    if line["part"] not in ("learn", "eval"):
+        raise ValueError(f"there is no part {line['part']!r}")
+    row = episode_row(line)
+    _check_numbers(row, ("seconds", "clock", "score", "return"), (int, float))
+    _check_numbers(row, ("index", "seed", "steps"), (int,))
+    _check_numbers(row["tokens"], ("prompt", "completion"), (int,))
+    if line["part"] == "learn":
+        _check_numbers(row, ("phase", "batch"), (int,))
+
+
+def _check_sleep(line: dict[str, Any]) -> None:
+    """An error where a line of sleeps.jsonl cannot be gone on from."""
+    _check_numbers(line, ("seconds", "clock"), (int, float))
+    _check_numbers(line, ("index", "episodes", "steps"), (int,))
+    missing = [field.name for field in fields(Sleep) if field.name not in line]
+    if missing:
+        raise KeyError(missing[0])
+    for name in ("errors", "exchanges"):
+        if not isinstance(line[name], list):
+            raise TypeError(f"{name} is no list")
+
+
+def _check_numbers(values: Mapping[str, Any], names: Iterable[str], kinds: tuple[type, ...]) -> None:
+    for name in names:
+        if type(values[name]) not in kinds:
+            raise TypeError(f"{name} is no {'whole ' if kinds == (int,) else ''}number")
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

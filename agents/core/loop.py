@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from agents.benchmarks import load_benchmark
 from agents.benchmarks.base import Benchmark, Episode
 from agents.config import Config
-from agents.core.checkpoint import CACHE, CALLS
+from agents.core.checkpoint import CACHE, CALLS, as_written
 from agents.core.crew import Crew, Line, Stopped, Terms
 from agents.core.journal import Journal, Row
 from agents.core.watch import Watch
@@ -156,7 +156,7 @@ class Experiment:
     def run(self) -> End:
         """Play, sleep and evaluate what is left. Ctrl-C, a spent budget and a Problem end it in order."""
         episodes = sum(len(batch.episodes) for batch in self.batches) + len(self.evaluation)
-        self._watch = Watch(episodes, self.journal.rows, self.benchmark.metric, self.ledger)
+        self._watch = Watch(episodes, self.journal.rows, self.benchmark.metric, self.model)
         try:
             self._restore()
             for batch in self.batches:
@@ -174,6 +174,15 @@ class Experiment:
             self._line.cut()
             self._watch.close()
 
+    def load(self, memory: Mapping[str, Any]) -> None:
+        """Give the method a memory that the journal holds.
+
+        Raises:
+            Problem: it is none of this method's.
+        """
+        with as_written(self.journal.memory_path):
+            self.method.load(memory)
+
     def close(self) -> None:
         """Give back files, environments and connections."""
         self._crew.close()
@@ -187,13 +196,7 @@ class Experiment:
         if memory is None:
             self.journal.begin(self.method.dump())
             return
-        try:
-            self.method.load(memory)
-        except (ValueError, TypeError, KeyError) as error:
-            raise Problem(
-                f"the memory of sleep {len(self.journal.sleeps)} is none of {self.method.name}: {error!r}",
-                file=self.folder,
-            ) from error
+        self.load(memory)
 
     def _live(self, batch: Batch) -> None:
         """Play what is left of a batch, and sleep if that is left."""

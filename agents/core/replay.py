@@ -1,11 +1,11 @@
 """FIXED: a replay: a run made again from another's recorded answers, and whether both ended the same."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from agents.core.checkpoint import MANIFEST, whole_lines
+from agents.core.checkpoint import MANIFEST, as_written, whole_lines
 from agents.core.journal import EPISODES, MEMORY, SLEEPS, TRAJECTORIES, memory_files, without_times
-from agents.core.loop import End, Extent
+from agents.core.loop import End, Extent, Status
 from agents.core.report_text import CLOCK
 from harness.errors import Problem
 from harness.files import read_bytes, read_json
@@ -24,12 +24,19 @@ def extent_of(folder: Path) -> Extent:
             "no run has ended in this folder", file=folder, remedy=f"let it end first: --resume {folder}"
         )
     report = read_json(folder / REPORT)
-    rows = whole_lines(folder / EPISODES)
+    parts = []
+    for number, row in enumerate(whole_lines(folder / EPISODES), start=1):
+        with as_written(folder / EPISODES, number):
+            parts.append(row["part"])
+    with as_written(folder / REPORT):
+        end = End(report["status"], report["reason"])
+        if end.status not in get_args(Status):
+            raise ValueError(f"there is no status {end.status!r}")
     return Extent(
-        learned=sum(row["part"] == "learn" for row in rows),
-        evaluated=sum(row["part"] == "eval" for row in rows),
+        learned=parts.count("learn"),
+        evaluated=parts.count("eval"),
         sleeps=len(whole_lines(folder / SLEEPS)),
-        end=End(report["status"], report["reason"]),
+        end=end,
     )
 
 

@@ -50,7 +50,10 @@ def make_report(experiment: Experiment, end: End) -> Report:
         "batches": _batches(learned, asleep),
         "sleeps": [_sleep(sleep, asleep) for sleep in journal.sleeps],
         "skills": _skills(journal.rows),
-        "calls": {name: _calls(totals) for name, totals in {**phases, "total": total}.items()},
+        "calls": {
+            name: _calls(totals, experiment.model.priced)
+            for name, totals in {**phases, "total": total}.items()
+        },
         "tokens_per_success": total.tokens / successes if successes else None,
         "memory": _memory(experiment),
         "clock": {
@@ -140,18 +143,18 @@ def _skills(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
     }
 
 
-def _calls(totals: Totals) -> dict[str, Any]:
+def _calls(totals: Totals, priced: bool) -> dict[str, Any]:
     """Totals without what depends on how often the server failed; null dollars are unknown."""
     kept = ("calls", "prompt", "completion", "reasoning", "cached", "tokens", "unmetered", "unpriced")
     values = totals.to_json()
-    return {**{name: values[name] for name in kept}, "dollars": known_dollars(totals)}
+    return {**{name: values[name] for name in kept}, "dollars": known_dollars(totals, priced=priced)}
 
 
 def _memory(experiment: Experiment) -> dict[str, Any]:
     """What the memory is at the end, as an episode of the first task meets it."""
     memory = experiment.journal.memory()
     if memory is not None:
-        experiment.method.load(memory)
+        experiment.load(memory)
     task = experiment.config.phases[-1].tasks[0]
     episode = Episode(task, experiment.benchmark.seeds(task, experiment.config.split)[0])
     return {

@@ -7,7 +7,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from agents.llm.ledger import Ledger, Totals
+from agents.llm.ledger import Totals
+from agents.llm.model import Model
 from harness.progress import progress_bar
 
 _SECONDS_BETWEEN = 1.0  # counting calls takes time
@@ -16,9 +17,10 @@ _SECONDS_BETWEEN = 1.0  # counting calls takes time
 class Watch:
     """The bar of a run. Thread-safe."""
 
-    def __init__(self, total: int, rows: Sequence[dict[str, Any]], metric: str, ledger: Ledger) -> None:
+    def __init__(self, total: int, rows: Sequence[dict[str, Any]], metric: str, model: Model) -> None:
         """`rows` are those of the episodes played so far; they grow with the run."""
-        self._rows, self._metric, self._ledger = rows, metric, ledger
+        self._priced = model.priced
+        self._rows, self._metric, self._ledger = rows, metric, model.ledger
         self._lock = threading.Lock()
         self._due = 0.0
         self._bar = progress_bar(total, "episode")
@@ -53,7 +55,7 @@ class Watch:
         totals = self._ledger.totals()
         parts = [f"{self._metric} {sum(scores) / len(scores):.2f}"] if scores else []
         parts.append(f"{short(totals.tokens)} tokens{'+' if totals.unmetered else ''}")
-        parts.append(f"cost {dollars_text(known_dollars(totals), totals.unpriced)}")
+        parts.append(f"cost {dollars_text(known_dollars(totals, priced=self._priced), totals.unpriced)}")
         self._bar.set_postfix_str(", ".join(parts), refresh=True)
 
 
@@ -65,9 +67,9 @@ def short(count: float) -> str:
     return f"{count:.0f}"
 
 
-def known_dollars(totals: Totals) -> float | None:
-    """What calls cost as far as their prices are known; None = of none is."""
-    return totals.dollars if totals.unpriced < totals.calls or not totals.calls else None
+def known_dollars(totals: Totals, *, priced: bool) -> float | None:
+    """What calls cost as far as that is known; None = of none is. `priced`: the model's price is known."""
+    return totals.dollars if totals.unpriced < totals.calls or (priced and not totals.calls) else None
 
 
 def dollars_text(dollars: float | None, unpriced: int) -> str:

@@ -55,6 +55,11 @@ class Model:
                 remedy="state `price` in the model's settings, or set the budget in tokens or calls",
             )
 
+    @property
+    def priced(self) -> bool:
+        """Whether the price is known."""
+        return self._price is not None
+
     def ask(self, messages: Sequence[Message], *, label: str, max_tokens: int | None = None) -> Reply:
         """The model's answer to a conversation.
 

@@ -14,6 +14,7 @@ from agents.benchmarks.base import Episode
 from agents.core.journal import Journal, without_times
 from agents.memory.trajectory import Taken, Trajectory, Turn
 from agents.methods.base import Exchange, Sleep
+from harness.errors import Problem
 
 
 def trajectory(index: int) -> Trajectory:
@@ -113,6 +114,56 @@ def test_answers_to_other_questions_are_not_unread(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     row = journal.add_episode("learn", asked, 1.0, 0, 0)
     assert (row["answers"], row["unread"]) == (4, 1)
+
+
+def set_in(value: Any, keys: list[str | int], new: Any) -> None:
+    for key in keys[:-1]:
+        value = value[key]
+    if new is None:
+        del value[keys[-1]]
+    else:
+        value[keys[-1]] = new
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "new", "said"),
+    [
+        ("trajectories.jsonl", ["part"], None, "the key 'part' is missing"),
+        ("trajectories.jsonl", ["part"], "test", "no part 'test'"),
+        ("trajectories.jsonl", ["batch"], "0", "batch is no whole number"),
+        ("trajectories.jsonl", ["clock"], "late", "clock is no number"),
+        ("trajectories.jsonl", ["trajectory"], [], "not as a run writes it"),
+        ("trajectories.jsonl", ["trajectory", "score"], "1", "score is no number"),
+        ("trajectories.jsonl", ["trajectory", "turns"], 3, "not as a run writes it"),
+        ("trajectories.jsonl", ["trajectory", "turns", 0, "text"], None, "not as a run writes it"),
+        ("trajectories.jsonl", ["trajectory", "turns", 0, "steps"], [3], "not as a run writes it"),
+        ("trajectories.jsonl", ["trajectory", "episode"], ["goto"], "not as a run writes it"),
+        ("trajectories.jsonl", ["trajectory", "tokens"], {"prompt": 1}, "the key 'completion' is missing"),
+        ("trajectories.jsonl", ["trajectory", "other"], 1, "not as a run writes it"),
+        ("sleeps.jsonl", ["index"], None, "the key 'index' is missing"),
+        ("sleeps.jsonl", ["episodes"], "2", "episodes is no whole number"),
+        ("sleeps.jsonl", ["changed"], None, "the key 'changed' is missing"),
+        ("sleeps.jsonl", ["exchanges"], 2, "exchanges is no list"),
+    ],
+)
+def test_an_edited_line_is_named(
+    tmp_path: Path, name: str, keys: list[str | int], new: Any, said: str
+) -> None:
+    written(tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
+    set_in(lines[1], keys, new)
+    (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(Problem, match=said) as caught:
+        Journal(tmp_path)
+    assert (caught.value.file, caught.value.line) == (str(tmp_path / name), 2)
+
+
+def test_a_memory_that_is_no_object_is_named(tmp_path: Path) -> None:
+    written(tmp_path)
+    (tmp_path / "memory" / "003.json").write_text("[1]")
+    with pytest.raises(Problem, match="not a JSON object") as caught:
+        Journal(tmp_path).memory()
+    assert caught.value.file == str(tmp_path / "memory" / "003.json")
 
 
 def test_the_clock_goes_on(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from agent_runs import Runs, write_config
 from chat_servers import ChatServer
 
 from agents.config import config_text, read_config
+from agents.core.watch import known_dollars
+from agents.llm.ledger import Totals
 
 
 def folder_of(path: Path, url: str, **changes: object) -> Path:
@@ -42,6 +44,32 @@ def test_a_run_whose_recording_is_lost_asks_nothing_again(
     assert "Traceback" not in text and len(server.bodies) == asked
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "how"),
+    [
+        ("manifest.json", "{}", "--resume"),
+        ("manifest.json", '{"prompts": 3, "environments": {}, "replays": null}', "--resume"),
+        ("manifest.json", "[]", "--resume"),
+        ("memory/003.json", "{}", "--resume"),
+        ("memory/003.json", '{"codebook": 3, "experience": []}', "--resume"),
+        ("memory/003.json", "[]", "--resume"),
+        ("report.json", "{}", "--replay"),
+        ("report.json", '{"status": "well", "reason": ""}', "--replay"),
+    ],
+)
+def test_an_edited_file_is_named(
+    runs: Runs, whole: Path, tmp_path: Path, name: str, content: str, how: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    assert (folder / name).is_file()
+    (folder / name).write_text(content)
+    status, text = runs.run(how, folder, *(["--name", "edited"] if how == "--replay" else []))
+    assert status == 2 and f"{folder / name}: not a" in text
+    assert "Traceback" not in text
+    assert not (runs.outputs / "edited").exists()
+
+
 def test_a_server_that_does_not_answer_is_told_before_a_folder_is_made(runs: Runs, tmp_path: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -70,3 +98,10 @@ def test_help_names_the_command_as_it_is_called(module: str) -> None:
     )
     assert shown.stdout.startswith(f"usage: python -m {module} ")
     assert "FIXED" not in shown.stdout
+
+
+def test_the_cost_of_a_model_without_a_price_is_unknown_from_the_start() -> None:
+    assert known_dollars(Totals(), priced=False) is None
+    assert known_dollars(Totals(calls=2, unpriced=2), priced=False) is None
+    assert known_dollars(Totals(), priced=True) == 0.0
+    assert known_dollars(Totals(calls=3, unpriced=2, dollars=0.5), priced=True) == 0.5
