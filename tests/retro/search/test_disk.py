@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scripted_game.searching import HOPPER, find, knowledge, settings, start_of
 
 from harness.errors import Problem
 from harness.track import ROOT
 from retro.search import route as route_module
 from retro.search.pool import Item, open_pool
 from retro.search.route import read_route
+from scripted_game.searching import HOPPER, find, knowledge, settings, start_of
 
 QUICK = settings(frames=12_000, patience=4_000, shave=3_000, lookahead=0)
 CONFIG = """

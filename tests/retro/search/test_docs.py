@@ -6,13 +6,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from scripted_game import Hopper, fastest
-from scripted_game.searching import finish, segment, settings
-from scripted_game.small import Rooms
 
 from harness.track import ROOT
 from retro.config import CONFIGS, read_config
 from retro.search.settings import MODES, Settings
+from scripted_game import Hopper, fastest
+from scripted_game.searching import finish, segment, settings
+from scripted_game.small import Rooms
 
 GUIDE = (ROOT / "docs" / "retro_search.md").read_text()
 

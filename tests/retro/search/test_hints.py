@@ -2,13 +2,12 @@
 
 import random
 
-from scripted_game.searching import knowledge, segment, settings, start_of
-from scripted_game.small import LEFT, RIGHT, Blink, Hinted, Mortal, Rooms
-
 from retro.packages import GamePackage
 from retro.search.hints import Hints
 from retro.search.pool import Worker
 from retro.search.world import Result
+from scripted_game.searching import knowledge, segment, settings, start_of
+from scripted_game.small import LEFT, RIGHT, Blink, Hinted, Mortal, Rooms
 
 
 def played(package: GamePackage, *texts: str, budget: int = 1_000) -> Result:

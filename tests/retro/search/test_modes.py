@@ -3,9 +3,6 @@
 import random
 
 import pytest
-from scripted_game import Hopper, fewest_frames
-from scripted_game.searching import finish, knowledge, segment, settings, start_of
-from scripted_game.small import Brittle, Closed, ManyHolds, Rooms, SingleHold, Trap
 
 from harness.errors import Problem
 from retro.packages import GamePackage
@@ -17,6 +14,9 @@ from retro.search.settings import MODES
 from retro.search.tree import Tree
 from retro.search.walks import Walks
 from retro.search.world import NEVER, Result
+from scripted_game import Hopper, fewest_frames
+from scripted_game.searching import finish, knowledge, segment, settings, start_of
+from scripted_game.small import Brittle, Closed, ManyHolds, Rooms, SingleHold, Trap
 
 INTO_LEVEL_1: Runs = ((0, 1), (8, 1))
 BUILT_IN = [Walks(), Frontier(), Tree()]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from scripted_game import Hopper
-from scripted_game.searching import HOPPER, finish, knowledge, segment, settings, start_of
 
 from harness.errors import Problem
 from retro.search.archive import Runs
 from retro.search.pool import Item, Processes, Worker, open_pool
 from retro.search.segment import SegmentSearch
 from retro.search.settings import Settings
+from scripted_game import Hopper
+from scripted_game.searching import HOPPER, finish, knowledge, segment, settings, start_of
 
 INTO_LEVEL_1: Runs = ((0, 1), (8, 1))
 

@@ -4,8 +4,6 @@ import random
 from dataclasses import replace
 
 import pytest
-from scripted_game.searching import knowledge, masks_of, play, segment, settings, start_of
-from scripted_game.small import LEFT, RIGHT, A, Blink, Mortal, Rooms, Ways
 
 from retro.packages import GamePackage
 from retro.search.archive import Found, Runs
@@ -13,6 +11,8 @@ from retro.search.pool import Done, Item, Worker
 from retro.search.rewire import Rewire
 from retro.search.segment import SegmentSearch
 from retro.search.world import Result
+from scripted_game.searching import knowledge, masks_of, play, segment, settings, start_of
+from scripted_game.small import LEFT, RIGHT, A, Blink, Mortal, Rooms, Ways
 
 IDLE = settings(modes={"scripted_game.modes:Idle": 1}, shave=0)
 """Nothing is played but what rewiring plays."""

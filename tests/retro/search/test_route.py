@@ -14,9 +14,6 @@ from typing import Any
 
 import psutil
 import pytest
-from scripted_game import BUTTONS, fastest, fewest_frames
-from scripted_game.searching import HASTY, HOPPER, find, play, settings
-from scripted_game.small import RIGHT, A, Detour, Lock, Shortcut
 
 from harness.errors import Problem
 from harness.track import ROOT
@@ -28,6 +25,9 @@ from retro.search.pool import open_pool
 from retro.search.route import Piece, Route, RouteSearch, read_route, runs_of
 from retro.search.segment import SegmentSearch
 from retro.search.settings import Settings
+from scripted_game import BUTTONS, fastest, fewest_frames
+from scripted_game.searching import HASTY, HOPPER, find, play, settings
+from scripted_game.small import RIGHT, A, Detour, Lock, Shortcut
 
 SMALL_GAMES = "scripted_game.small:"
 THOROUGH = settings(frames=30_000, patience=15_000, shave=40_000)

@@ -6,14 +6,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from scripted_game import CLEAR_FRAMES, Hopper, fastest
-from scripted_game.searching import HASTY, finish, knowledge, masks_of, play, segment, settings, start_of
-from scripted_game.small import RIGHT, Closed, Detour, Hinted, Rooms, Shortcut
 
 from retro.search.archive import Found, Runs
 from retro.search.pool import Done, Item, Worker
 from retro.search.segment import SegmentSearch, Solution
 from retro.search.world import NEVER, Beginning, Crossing, Fate, Result
+from scripted_game import CLEAR_FRAMES, Hopper, fastest
+from scripted_game.searching import HASTY, finish, knowledge, masks_of, play, segment, settings, start_of
+from scripted_game.small import RIGHT, Closed, Detour, Hinted, Rooms, Shortcut
 
 INTO_LEVEL_1: Runs = ((0, 1), (8, 1))
 THOROUGH = {"frames": 120_000, "patience": 60_000, "shave": 120_000}

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_game.searching import SMALL
 
 from harness.errors import Problem
 from retro.search.settings import MODES, Settings
+from scripted_game.searching import SMALL
 
 NAMES = [field.name for field in fields(Settings)]
 

@@ -6,9 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from scripted_game import CLEAR_FRAMES, Hopper, fastest
-from scripted_game.searching import finish, knowledge, masks_of, play, segment, settings, start_of
-from scripted_game.small import LEFT, RIGHT, Rooms
 
 from retro.packages import GamePackage
 from retro.search.archive import Runs
@@ -17,6 +14,9 @@ from retro.search.segment import SegmentSearch, Solution
 from retro.search.shave import Shave, Way, change, detour, frame_by_frame, mutate
 from retro.search.shave import play as follow
 from retro.search.world import Result
+from scripted_game import CLEAR_FRAMES, Hopper, fastest
+from scripted_game.searching import finish, knowledge, masks_of, play, segment, settings, start_of
+from scripted_game.small import LEFT, RIGHT, Rooms
 
 START: Runs = ((0, 1),)
 INTO_LEVEL_1: Runs = ((0, 1), (8, 1))

@@ -13,13 +13,13 @@ import xxhash
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from scripted_game import Hopper
-from scripted_game.searching import HASTY, finish, segment, settings
 
 from harness.errors import Problem
 from retro.search.archive import Runs
 from retro.search.segment import SegmentSearch
 from retro.search.storage import _MAGIC, load_search, save_search
+from scripted_game import Hopper
+from scripted_game.searching import HASTY, finish, segment, settings
 
 INTO_LEVEL_1: Runs = ((0, 1), (8, 1))
 FOLDER = examples(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from scripted_game import Hopper
-from scripted_game.searching import knowledge, masks_of, play, start_of
-from scripted_game.small import DEAD, LEFT, RIGHT, A, Flicker, Rooms, Ways
 
 from harness.errors import Problem
 from retro.packages import GamePackage
 from retro.search.archive import Runs
 from retro.search.pool import Worker
 from retro.search.world import NEVER, Fate, World
+from scripted_game import Hopper
+from scripted_game.searching import knowledge, masks_of, play, start_of
+from scripted_game.small import DEAD, LEFT, RIGHT, A, Flicker, Rooms, Ways
 
 INTO_LEVEL_1: Runs = ((0, 1), (8, 1))
 INTO_SECOND: Runs = ((0, 1), (RIGHT, 10))
