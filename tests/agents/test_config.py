@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from agent_runs import write_config
+from forked_experiments import write_config
 
 from agents.benchmarks.scienceworld.tasks import TASK_SETS
 from agents.config import CONFIGS, Config, config_text, differences, read_config

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_runs import few_episodes
+from agents_evidence import few_episodes
 from chat_servers import ChatServer, completion, serving
 from starlette.responses import JSONResponse, Response
 

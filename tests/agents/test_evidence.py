@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_runs import ANSWER, HASH, few_episodes, header, rows, some_calls, some_play, write_rows
+from agents_evidence import ANSWER, HASH, few_episodes, header, rows, some_calls, some_play, write_rows
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agents_runs import few_episodes
+from agents_evidence import few_episodes
 
 from agents.references import ABOUT, FOLDER, LARGEST_EVIDENCE, add, board, check, main, read_references
 from agents.task import EVIDENCE, TASKS

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from agents_runs import few_episodes
+from agents_evidence import few_episodes
 
 import agents.eval_speedrun
 import agents.track

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from agents_runs import ACTIONS
+from agents_evidence import ACTIONS
 
 from agents.benchmarks import load_benchmark
 from agents.benchmarks.base import Episode

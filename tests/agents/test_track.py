@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_runs import few_episodes, rows, write_rows
+from agents_evidence import few_episodes, rows, write_rows
 
 from agents.references import perform
 from agents.task import TASKS

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from agent_answers import answers
-from agent_runs import Runs, write_config
 from chat_servers import ChatServer, serving
+from forked_experiments import Runs, write_config
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from agent_runs import write_config
+from forked_experiments import write_config
 
 from agents.config import Config, read_config
 from agents.core import checkpoint

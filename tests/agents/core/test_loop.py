@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_runs import write_config
+from forked_experiments import write_config
 
 from agents.benchmarks import load_benchmark
 from agents.config import read_config

@@ -5,8 +5,8 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from agent_runs import Runs
 from chat_servers import ChatServer
+from forked_experiments import Runs
 
 from agents.core.replay import unequal
 

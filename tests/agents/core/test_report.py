@@ -8,8 +8,8 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from agent_runs import Runs, write_config
 from chat_servers import ChatServer
+from forked_experiments import Runs, write_config
 
 from agents.core.figures import draw_figures
 from agents.core.report_text import CLOCK, report_text

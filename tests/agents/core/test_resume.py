@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from agent_answers import answers
-from agent_runs import Runs, write_config
 from chat_servers import ChatServer
+from forked_experiments import Runs, write_config
 from starlette.responses import Response
 
 from agents.core.replay import unequal

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent_runs import Runs
 from babyai_servers import Running
+from forked_experiments import Runs
 
 from agents.benchmarks.babyai.sessions import Sessions
 from agents.benchmarks.base import Episode

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from agent_runs import Runs, write_config
 from chat_servers import ChatServer
+from forked_experiments import Runs, write_config
 
 from agents.config import config_text, read_config
 from agents.core.watch import known_dollars
