@@ -4,9 +4,10 @@
 
 A step is what a skill waits for beside the environment: its action goes to the host, a view comes back. The
 environment here answers with a view that was made before, so that nothing but the sandbox is timed, with the
-clock, from one time that the host is asked to the next. Views are a bare one, one as BabyAI's, and one with a
-menu of 400 actions. Rows are medians, and the time that nine of ten stay below; other programs on the
-machine raise both.
+clock, from one time that the host is asked to the next. Views are a bare one, and two as long as those of
+BabyAI and ScienceWorld. The last row has a look at `env.actions` in each step, a menu of 1,100 as in
+ScienceWorld. Rows are medians, and the time that nine of ten stay below; other programs on the machine raise
+both.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from agents.sandbox.call import shown
 from agents.sandbox.host import Limits, Sandbox
 from agents.sandbox.protocol import json_text
 
@@ -27,6 +29,13 @@ def act(env, times):
     """Take a step again and again."""
     for _ in range(times):
         env.step("forward")
+
+
+def look(env, times):
+    """The same with a look at the actions each time."""
+    for _ in range(times):
+        env.step("forward")
+        env.actions
 '''
 
 
@@ -36,7 +45,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2_000, help="of a call")
     parser.add_argument("--unsafe", action="store_true", help="without the lock, to see what it costs")
     arguments = parser.parse_args()
-    start, own, load, call = [], [], [], []
+    start, own, load, call, looks = [], [], [], [], []
     steps: dict[str, list[float]] = {name: [] for name in views()}
     for _ in range(arguments.rounds):
         begun = time.perf_counter()
@@ -47,7 +56,8 @@ def main() -> None:
             load.append(clock(lambda: sandbox.load(SKILL)))
             call.append(clock(lambda: sandbox.call("act", [0], {}, serve_nothing, views()["bare"])))
             for name, view in views().items():
-                steps[name] += step_times(sandbox, view, arguments.steps)
+                steps[name] += step_times(sandbox, "act", view, arguments.steps)
+            looks += step_times(sandbox, "look", views()["bare"] | {"actions": MENU.copy}, arguments.steps)
             confinement = sandbox.confinement
     table = Table("", "median", "9 of 10 below", title=f"confinement: {confinement}")
     table.add_row("start of a worker", *in_words(start))
@@ -55,7 +65,10 @@ def main() -> None:
     table.add_row("load of a module, in a new worker", *in_words(load))
     table.add_row("call of no step", *in_words(call))
     for name, times in steps.items():
-        table.add_row(f"step, view {name} ({len(json_text(views()[name])):,} characters)", *in_words(times))
+        size = len(json_text(shown(views()[name])[0]))
+        table.add_row(f"step, view {name} ({size:,} characters)", *in_words(times))
+    menu = f"step, view bare, and a look at {len(MENU):,} actions ({len(json_text(MENU)):,} characters)"
+    table.add_row(menu, *in_words(looks))
     Console(width=100).print(table)
 
 
@@ -65,7 +78,7 @@ def views() -> dict[str, dict[str, Any]]:
         "goal": "",
         "observation": "",
         "state": {},
-        "actions": [],
+        "actions": list,
         "done": False,
         "steps": 0,
         "reward": 0.0,
@@ -75,15 +88,17 @@ def views() -> dict[str, dict[str, Any]]:
         "goal": "go to the red ball",
         "observation": "You see a red ball three steps forward and one step to the left. " * 6,
         "state": {"things": [thing] * 8, "carrying": None, "facing": "wall"},
-        "actions": ["turn left", "turn right", "go forward", "pick up", "drop", "toggle"],
     }
-    menu = babyai | {
-        "actions": [f"move the orange to the green box number {number}" for number in range(400)]
+    scienceworld = babyai | {
+        "state": {"things": [thing] * 8, "seen": "a door to the kitchen (closed). " * 50}
     }
-    return {"bare": bare, "as BabyAI's": babyai, "with a menu": menu}
+    return {"bare": bare, "as BabyAI's": babyai, "as ScienceWorld's": scienceworld}
 
 
-def step_times(sandbox: Sandbox, view: dict[str, Any], times: int) -> list[float]:
+MENU = [f"move orange to box {number:4}" for number in range(1_100)]
+
+
+def step_times(sandbox: Sandbox, skill: str, view: dict[str, Any], times: int) -> list[float]:
     """Seconds between one time that a step is asked for and the next."""
     asked = []
 
@@ -91,7 +106,7 @@ def step_times(sandbox: Sandbox, view: dict[str, Any], times: int) -> list[float
         asked.append(time.perf_counter())
         return view
 
-    sandbox.call("act", [times], {}, serve, view)
+    sandbox.call(skill, [times], {}, serve, view)
     return [later - earlier for earlier, later in pairwise(asked)]
 
 

@@ -6,7 +6,6 @@ was seldom chosen in the latest state reached. It is no search: a state that it 
 
 import random
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from harness.errors import Problem
 from retro.emulator import Emulator, mask
 from retro.faults import is_cell, is_finite
 from retro.packages import Cell, GamePackage, Ram
+from retro.packing import pack, unpack
 
 FRAMES = 40_000  # about ten seconds
 MOST_SPOTS = 4_000  # savestates held
@@ -42,7 +42,7 @@ class Spot:
     """A situation to play on from."""
 
     state: bytes
-    """Savestate, packed by zlib."""
+    """Savestate, packed."""
     runs: Runs
     """All inputs since power-on."""
     reward: float
@@ -120,7 +120,7 @@ class Explorer:
                 return
 
     def _go(self, spot: Spot) -> None:
-        self.emulator.load(zlib.decompress(spot.state))
+        self.emulator.load(unpack(spot.state))
         self._runs = list(spot.runs)
 
     def _hold(self, buttons: int, frames: int) -> int:
@@ -179,7 +179,7 @@ class Explorer:
             self._fault("width", f"cell gives {len(cell)} numbers, and {self._width} elsewhere", ram)
         cells, spots = self._visits[index].cells, self._spots[index]
         if cell not in cells and sum(map(len, self._spots)) < MOST_SPOTS:
-            spots[cell] = Spot(zlib.compress(self.emulator.save(), 1), tuple(self._runs), reward)
+            spots[cell] = Spot(pack(self.emulator.save()), tuple(self._runs), reward)
         cells.add(cell)
 
     def _sample(self) -> tuple[list[int], str]:

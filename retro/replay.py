@@ -1,7 +1,6 @@
 """FIXED: movies played again from power-on, and compared with what they claim."""
 
 import base64
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from retro.fresh import run_fresh
 from retro.inputs import parse_inputs
 from retro.movie import Evidence, Movie, read_movie
 from retro.packages import GamePackage, available_packages, load_package
+from retro.packing import pack, unpack
 
 HASH_EVERY = 60  # frames
 
@@ -259,8 +259,8 @@ def play_job(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packed(state: bytes) -> str:
-    return base64.b64encode(zlib.compress(state, 1)).decode()
+    return base64.b64encode(pack(state)).decode()
 
 
 def _unpacked(text: str) -> bytes:
-    return zlib.decompress(base64.b64decode(text))
+    return unpack(base64.b64decode(text))

@@ -171,6 +171,7 @@ TRACK = Track(
         "retro/replay.py",
         "retro/movie.py",
         "retro/packages.py",
+        "retro/packing.py",
         "retro/faults.py",
         "retro/search/*.py",
         "retro/games/quarterstep/*",

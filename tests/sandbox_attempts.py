@@ -367,11 +367,11 @@ def change_schedule(env, place):
     env.step("look")
 
 
-@attempt(lambda world: world.processors == 1)
-def choose_processor(env, place):
+@attempt(lambda world: world.processors > 1)
+def leave_the_processor(env, place):
     import os
 
-    os.sched_setaffinity(0, {place["processor"]})
+    os.sched_setaffinity(0, range(place["processors"]))
     env.step("look")
 
 

@@ -1,13 +1,15 @@
 """FIXED: one call as the host holds it: steps are served and counted, and every message is doubted."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agents.sandbox.process import Broken, Process
 from agents.sandbox.protocol import DEEPEST, OVER, STEPS, cut, encode, json_text, too_deep
 
-Serve = Callable[[str], dict[str, Any]]
+View = Mapping[str, Any]
+"""What a skill's `env` shows. A value that is a function is called if and when the skill looks there."""
+Serve = Callable[[str], View]
 """Takes an environment action and returns the view after it; raises EpisodeOver when there is no more."""
 
 
@@ -15,11 +17,18 @@ class EpisodeOver(Exception):
     """Raised by a Serve: the skill ends at its `env.step`, and its call returns what was done."""
 
 
+def shown(view: View) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parts of a view that are sent with it, and those that are asked for."""
+    hidden = {name: value for name, value in view.items() if callable(value)}
+    return {name: value for name, value in view.items() if name not in hidden}, hidden
+
+
 class Call:
     """A request, the steps until its end, and what came of it."""
 
-    def __init__(self, process: Process, serve: Serve | None) -> None:
-        self._process, self._serve = process, serve
+    def __init__(self, process: Process, serve: Serve | None, hidden: dict[str, Any]) -> None:
+        """`hidden`: what `shown` left out of the view that the request holds."""
+        self._process, self._serve, self._hidden = process, serve, hidden
         self._limits = process.limits
         self._nonce = secrets.token_hex(8)
         self.steps = 0
@@ -40,12 +49,19 @@ class Call:
                 raise Broken("protocol", "the worker sent a message that does not belong to this call")
             if "end" in message:
                 return self._checked(message["end"])
-            action = message.get("step")
-            if not isinstance(action, str) or self._serve is None or self.stopped:
-                raise Broken("protocol", "the worker asked for what is not to be had")
-            self._send(self._answer(self._serve, cut(action)))
+            self._send(self._answer(message))
 
-    def _answer(self, serve: Serve, action: str) -> dict[str, Any]:
+    def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        action, name = message.get("step"), message.get("look")
+        if self._serve is not None and not self.stopped:
+            if isinstance(action, str):
+                return self._step(self._serve, cut(action))
+            if isinstance(name, str) and name in self._hidden:
+                look = self._hidden.pop(name)  # the worker keeps what it saw, so it asks once
+                return {"look": look()}
+        raise Broken("protocol", "the worker asked for what is not to be had")
+
+    def _step(self, serve: Serve, action: str) -> dict[str, Any]:
         if self.steps >= self._limits.steps:
             self.stopped = STEPS
         else:
@@ -55,7 +71,8 @@ class Call:
                 self.stopped = OVER
             else:
                 self.steps += 1
-                return {"view": view}
+                seen, self._hidden = shown(view)
+                return {"view": seen}
         return {"stop": self.stopped}
 
     def _send(self, message: dict[str, Any]) -> None:

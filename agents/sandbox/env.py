@@ -48,10 +48,18 @@ class Env:
         self.goal: str = view["goal"]
         self.observation: str = view["observation"]
         self.state: Any = view["state"]
-        self.actions: list[str] = view["actions"]
+        self._actions: list[str] | None = view.get("actions")
         self.done: bool = view["done"]
         self.steps: int = view["steps"]
         self.reward: float = view["reward"]
+
+    @property
+    def actions(self) -> list[str]:
+        """The actions that make sense now; the host may not have said before it is asked."""
+        if self._actions is None:
+            self._channel.send("look", "actions")
+            self._actions = self._channel.receive()["look"]
+        return self._actions
 
     def step(self, action: str) -> str:
         """Take one primitive action; returns what is seen then."""

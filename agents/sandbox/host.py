@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
-from agents.sandbox.call import Call, EpisodeOver, Serve
+from agents.sandbox.call import Call, EpisodeOver, Serve, View, shown
 from agents.sandbox.process import Broken, Limits, Process
 from agents.sandbox.protocol import OVER, STEPS, cut, encode
 from harness.errors import Problem
@@ -142,7 +142,7 @@ class Sandbox:
         args: Sequence[Json],
         kwargs: Mapping[str, Json],
         serve: Serve,
-        view: Mapping[str, Any],
+        view: View,
     ) -> Outcome:
         """Call a loaded function with an `env` made from `view` and these arguments.
 
@@ -156,8 +156,9 @@ class Sandbox:
             close = difflib.get_close_matches(name, self._functions, 1)
             hint = f"; there is {close[0]}" if close else ""
             raise SkillError("missing", f"there is no skill named {cut(name, 100)}{hint}")
-        request = {"do": "call", "name": name, "args": list(args), "kwargs": dict(kwargs), "view": dict(view)}
-        return self._converse(request, serve)
+        seen, hidden = shown(view)
+        request = {"do": "call", "name": name, "args": list(args), "kwargs": dict(kwargs), "view": seen}
+        return self._converse(request, serve, hidden)
 
     def run(self, code: str, data: Mapping[str, Json]) -> Outcome:
         """Run statements in a namespace of the loaded functions and `data`; nothing that they name is kept.
@@ -170,7 +171,7 @@ class Sandbox:
         if len(code) > self.limits.source_chars:
             reason = f"the code has {len(code)} characters; {self.limits.source_chars} is the limit"
             raise SkillError("load", reason)
-        return self._converse({"do": "run", "code": code, "data": dict(data)}, None)
+        return self._converse({"do": "run", "code": code, "data": dict(data)})
 
     def _start(self) -> Process:
         try:
@@ -196,14 +197,16 @@ class Sandbox:
         return self._process
 
     def _load(self, source: str) -> list[Function]:
-        value: Any = self._converse({"do": "load", "source": source}, None).value
+        value: Any = self._converse({"do": "load", "source": source}).value
         try:
             return [Function(*(cut(text) for text in item)) for item in value]
         except (TypeError, AttributeError):
             self._kill()
             raise SkillError("protocol", "the worker did not list functions") from None
 
-    def _converse(self, request: dict[str, Any], serve: Serve | None) -> Outcome:
+    def _converse(
+        self, request: dict[str, Any], serve: Serve | None = None, hidden: dict[str, Any] | None = None
+    ) -> Outcome:
         """Send a request, serve steps, and return what the worker answers in the end."""
         text = encode(request)
         request["seed"] = int.from_bytes(hashlib.sha256(text).digest()[:8])
@@ -215,9 +218,10 @@ class Sandbox:
                 self._kill()
                 raise SkillError("protocol", "the module goes on after it was loaded")
         self._fresh = False
-        call = Call(process, serve)
+        call = Call(process, serve, hidden or {})
         try:
-            end = call.converse(request)
+            with process.on_one_core():
+                end = call.converse(request)
             outcome = Outcome(end["value"], end["output"], call.steps, process.seconds)
             kind, message, trace = end["kind"], end["message"], end["trace"]
             if not kind and not call.stopped:

@@ -2,7 +2,8 @@
 
 The host sends `{"nonce", "seed", "do": "load", "source"}`, `{..., "do": "call", "name", "args", "kwargs",
 "view"}` or `{..., "do": "run", "code", "data"}`. While a call is on, the worker may send `{"nonce", "step":
-action}` any number of times and is answered `{"nonce", "view"}` or `{"nonce", "stop": reason}`; it ends the
+action}` any number of times and is answered `{"nonce", "view"}` or `{"nonce", "stop": reason}`; what a view
+leaves out it asks for by `{"nonce", "look": name}` and is answered `{"nonce", "look": value}`. It ends the
 call with `{"nonce", "end": {...}}`. Before each call the host sends `{"nonce", "do": "idle"}`, which a worker
 that is done with the last one answers with `{"nonce", "idle": true}`. Nothing else is ever exchanged, and
 nothing is pickled.

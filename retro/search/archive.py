@@ -30,7 +30,7 @@ class Node:
     """Frames since the segment's start."""
     cell: Cell | None
     state: bytes
-    """The savestate, packed by zlib; empty once the cell is lost."""
+    """The savestate, packed; empty once the cell is lost."""
     reward: float
     novelty: int
     """How many RAM values were seen here for the first time in the segment."""

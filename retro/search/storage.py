@@ -21,7 +21,7 @@ from retro.search.segment import SegmentSearch, Solution
 from retro.search.settings import Settings
 from retro.search.world import Beginning
 
-_VERSION = 2
+_VERSION = 3
 _MAGIC = b"retro segment\n"
 _COUNTS = (
     "seed",

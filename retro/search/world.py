@@ -4,7 +4,6 @@ What a piece of work finds depends on its starts, its seed and what was known wh
 process it runs in, nor on what else that process has done.
 """
 
-import zlib
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from harness.errors import Problem
 from retro.emulator import mask
 from retro.packages import Cell, GamePackage, Ram
+from retro.packing import pack, unpack
 from retro.search.archive import Found, Runs
 
 NEVER = 1 << 60
@@ -38,7 +38,7 @@ class Start:
     index: int
     frames: int
     state: bytes
-    """Packed by zlib."""
+    """Packed."""
     reward: float
     legs: tuple[Runs, ...] = ()
     """Inputs that led on from a slower way into its cell."""
@@ -51,7 +51,7 @@ class Beginning:
     segment: int
     """Index of the state."""
     state: bytes
-    """The savestate, packed by zlib."""
+    """The savestate, packed."""
     ram_hash: str
     cell: Cell
     reward: float
@@ -142,7 +142,7 @@ class World:
     def result(self) -> Result:
         """What the piece of work found."""
         found = [
-            Found(start, runs, frames, cell, zlib.compress(state, 1), reward, novelty)
+            Found(start, runs, frames, cell, pack(state), reward, novelty)
             for cell, (start, runs, frames, state, reward, novelty) in self._found.items()
         ]
         return Result(found, self.crossings, self._seen, self.spent, self.deaths)
@@ -153,7 +153,7 @@ class World:
         """Play from a node."""
         mark = self._starts.get(start.index)
         if mark is None:
-            mark = Mark(zlib.decompress(start.state), start.index, start.frames, start.reward, ())
+            mark = Mark(unpack(start.state), start.index, start.frames, start.reward, ())
             self._starts[start.index] = mark
         self.back(mark)
 
@@ -213,7 +213,7 @@ class World:
         emulator, ram = self.emulator, self.emulator.values()
         cell = (entered, *self.package.cell(ram))
         reward = float(self.package.states[entered].reward(ram))
-        return Beginning(entered, zlib.compress(emulator.save(), 1), emulator.ram_hash(), cell, reward)
+        return Beginning(entered, pack(emulator.save()), emulator.ram_hash(), cell, reward)
 
     def _extend(self, mask: int, frames: int) -> None:
         self.frames += frames

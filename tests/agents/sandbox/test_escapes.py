@@ -57,7 +57,7 @@ def world(tmp_path: Path) -> Iterator[World]:
             "folder": str(tmp_path),
             "host": os.getpid(),
             "numbers": NUMBERS,
-            "processor": min(os.sched_getaffinity(0)),
+            "processors": os.cpu_count(),
             "secret_file": str(tmp_path / "secret.txt"),
             "SIGUSR1": int(signal.SIGUSR1),
             "spell": secrets.token_hex(8),

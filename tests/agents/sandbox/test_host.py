@@ -330,6 +330,69 @@ def test_data_may_be_large() -> None:
         ).value == (sum(range(3_000)) + 3_000_000)
 
 
+class Menu:
+    """Makes a list of actions when asked, and counts how often that was."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self) -> list[str]:
+        self.asked += 1
+        return [f"action {self.asked}"]
+
+
+def test_a_function_in_a_view_is_called_if_the_skill_looks_and_once_a_view() -> None:
+    menu = Menu()
+
+    def serve(action: str) -> dict[str, Any]:
+        return view(actions=menu)
+
+    with Sandbox(LIMITS) as sandbox:
+        sandbox.load(
+            "def blind(env):\n    env.step('x')\n    env.step('x')\n"
+            "def see(env):\n    first = [env.actions, env.actions]\n    env.step('x')\n    env.step('x')\n"
+            "    return [*first, env.actions]\n"
+        )
+        assert sandbox.call("blind", [], {}, serve, view(actions=menu)).steps == 2
+        assert menu.asked == 0
+        outcome = sandbox.call("see", [], {}, serve, view(actions=menu))
+    assert outcome.value == [["action 1"], ["action 1"], ["action 2"]]
+    assert (outcome.steps, menu.asked) == (2, 2)
+
+
+def test_what_a_function_in_a_view_raises_passes_through_and_the_sandbox_lives() -> None:
+    def broken() -> list[str]:
+        raise RuntimeError("the environment broke")
+
+    with Sandbox(LIMITS) as sandbox:
+        sandbox.load("def f(env):\n    return len(env.actions)")
+        with pytest.raises(RuntimeError, match="the environment broke"):
+            sandbox.call("f", [], {}, World(), view(actions=broken))
+        assert sandbox.call("f", [], {}, World(), view()).value == 2
+
+
+def test_a_call_keeps_its_thread_and_the_worker_on_one_core_and_gives_the_thread_back_its_own() -> None:
+    before, during = os.sched_getaffinity(0), []
+    with Sandbox(LIMITS) as sandbox:
+
+        def serve(action: str) -> dict[str, Any]:
+            assert sandbox.pid is not None
+            during.append((os.sched_getaffinity(0), os.sched_getaffinity(sandbox.pid)))
+            if action == "break":
+                raise RuntimeError(action)
+            return view()
+
+        sandbox.load("def f(env, action):\n    env.step(action)")
+        sandbox.call("f", ["go"], {}, serve, view())
+        assert os.sched_getaffinity(0) == before
+        with pytest.raises(RuntimeError):
+            sandbox.call("f", ["break"], {}, serve, view())
+    assert os.sched_getaffinity(0) == before
+    assert len(during) == 2
+    for host, worker in during:
+        assert host == worker and len(host) == 1 and host <= before
+
+
 def test_what_serve_raises_passes_through_and_the_sandbox_lives() -> None:
     def serve(action: str) -> dict[str, Any]:
         raise RuntimeError("the environment broke")

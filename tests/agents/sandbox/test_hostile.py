@@ -306,6 +306,35 @@ def f(env):
     assert outcome.seconds > 0
 
 
+@pytest.mark.parametrize("name", ["state", "reward", "__class__", "", 0, None])
+def test_a_look_at_what_is_not_hidden_ends_the_worker(other: Sandbox, name: object) -> None:
+    with pytest.raises(SkillError, match="not to be had"):
+        run(other, f"def f(env):\n    channel_send(env, 'look', {name!r})\n    return env._channel.receive()")
+
+
+def test_a_second_look_at_the_same_ends_the_worker(other: Sandbox) -> None:
+    """So that no skill has the environment make its list over and over."""
+    asked = []
+
+    def menu() -> list[str]:
+        asked.append(1)
+        return ["look"]
+
+    other.load(
+        BREAK_IN.format(path=PATH)
+        + HELPERS
+        + """
+def f(env):
+    while True:
+        channel_send(env, "look", "actions")
+        env._channel.receive()
+"""
+    )
+    with pytest.raises(SkillError, match="not to be had"):
+        other.call("f", [], {}, Served(), view() | {"actions": menu})
+    assert len(asked) == 1
+
+
 def test_steps_past_env_are_served_and_counted_all_the_same(other: Sandbox) -> None:
     outcome = run(
         other,

@@ -1,6 +1,5 @@
 """Playing within a segment, against the same inputs played frame by frame from power-on."""
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness.errors import Problem
 from retro.packages import GamePackage
+from retro.packing import pack, unpack
 from retro.search.archive import Runs
 from retro.search.pool import Worker
 from retro.search.world import NEVER, Fate, World
@@ -240,7 +240,7 @@ def test_whatever_comes_back_replays(actions: list[tuple[int, int]]) -> None:
         else:
             assert (entry.into.segment, entry.into.cell, entry.into.reward) == (index, cell, reward)
             assert entry.into.ram_hash == emulator.ram_hash()
-        assert zlib.decompress(state) == emulator.save()
+        assert unpack(state) == emulator.save()
     assert result.frames == world.spent
     assert result.deaths == world.deaths
 
@@ -327,7 +327,7 @@ def test_arrival_waits_for_a_state_to_hold() -> None:
     emulator = worker.world.emulator
     assert emulator.frame == 1 + 10 + 10 + 6
     assert beginning.ram_hash == emulator.ram_hash()
-    assert zlib.decompress(beginning.state) == emulator.save()
+    assert unpack(beginning.state) == emulator.save()
 
 
 def test_an_arrival_nowhere_is_a_problem() -> None:
@@ -350,7 +350,7 @@ def test_a_state_may_have_buttons_of_its_own() -> None:
 def test_a_foreign_savestate_is_a_problem() -> None:
     world = world_in(Rooms(), ((0, 1),))
     begun, _ = world.arrive(((0, 1),))
-    for state in (zlib.compress(b"not one of this game"), zlib.compress(b"")):
+    for state in (pack(b"not one of this game"), pack(b"")):
         world.begin(knowledge(0), 10_000)
         with pytest.raises(Problem, match="no savestate"):
             world.go(replace(start_of(begun), state=state))
