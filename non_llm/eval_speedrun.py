@@ -61,7 +61,7 @@ def evaluate(run: Run) -> Score:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     run.eval_start()
     checkpoint = run.path / TRACK.checkpoint_name
-    policy: Policy = _snapshot(run.path / SOURCE_NAME).load_policy(checkpoint.read_bytes(), device)
+    policy: Policy = snapshot(run.path / SOURCE_NAME).load_policy(checkpoint.read_bytes(), device)
     header = {
         "levels": name,
         "levels_sha256": digest,
@@ -122,7 +122,7 @@ def unroll_moves(level: Level, actions: list[int]) -> str:
     return "".join(LETTERS[a].upper() if game.move(a) else LETTERS[a] for a in actions)
 
 
-def _snapshot(path: Path) -> ModuleType:
+def snapshot(path: Path) -> ModuleType:
     """The run's own speedrun.py as a module."""
     spec = importlib.util.spec_from_file_location("snapshot_of_speedrun", path)
     if spec is None or spec.loader is None:
