@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
@@ -15,14 +16,21 @@ ROOT = Path(__file__).resolve().parent.parent
 """The root of the repository, to which all recorded paths are relative."""
 
 HARNESS_FILES = (
+    "harness/__init__.py",
     "harness/eligibility.py",
+    "harness/errors.py",
     "harness/files.py",
     "harness/intervals.py",
     "harness/launch.py",
+    "harness/lock.py",
     "harness/log.py",
     "harness/machine.py",
     "harness/manifest.py",
+    "harness/packed.py",
+    "harness/progress.py",
+    "harness/rulesets.py",
     "harness/run.py",
+    "harness/silent.py",
     "harness/track.py",
 )
 """What of the harness makes a run, and so is fixed in every track."""
@@ -65,7 +73,7 @@ class Score:
     unit: str
     """What a unit is: "levels", "puzzles"."""
     outcomes: tuple[float, ...]
-    """One outcome per unit, in a fixed order, so that two scores compare pairwise."""
+    """One outcome per unit, in a fixed order."""
     hardware_class: str | None = None
     """The class whose task was played, where classes have tasks of their own."""
     recipe: Mapping[str, Any] = field(default_factory=dict)
@@ -74,6 +82,8 @@ class Score:
     """The run's seed, where the evidence repeats it."""
     cost: float | None = None
     """What training and play took of `Track.cost`; None = the track has none, or it is not known."""
+    shared_units: bool = True
+    """Whether the k-th unit is the same in every run, as a level is; repeats with own seeds are not."""
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(number) for number in (self.value, self.low, self.high, *self.outcomes)):
@@ -135,7 +145,7 @@ class Track:
     target: float
     """The whole interval must lie strictly on the goal's side of this."""
     ruleset: str
-    """Version of the rules; runs of different rulesets do not compare."""
+    """Version of the rules that new runs are made under; a record is checked by its own."""
     classes: tuple[HardwareClass, ...]
     fixed_files: tuple[str, ...]
     """Paths or globs from the root of every file that no recipe may change."""
@@ -165,6 +175,22 @@ class Track:
     """Whether the classes are tasks, of which the command line names one; else the machine decides."""
     open_files: tuple[str, ...] = ()
     """Paths or globs of files besides speedrun.py that a recipe may change; a record's runs share them."""
+    earlier: Mapping[str, Callable[["Track"], "Track"]] = field(default_factory=dict)
+    """Earlier ruleset -> what makes of this track the one that it had."""
+    closes: date | None = None
+    """The last day, in UTC, on which the first run of a record may start; None = not yet known."""
+    comparable: bool = True
+    """Whether clock, task and target mean what they mean now, so that one board holds both."""
+
+    def under(self, ruleset: str) -> "Track":
+        """The track as a ruleset has it; a Problem where it never had that one."""
+        if ruleset == self.ruleset:
+            return self
+        if ruleset not in self.earlier:
+            known = ", ".join([*self.earlier, self.ruleset])
+            remedy = f"the rulesets here are: {known}; a later checkout may know more"
+            raise Problem(f"{self.name} has no ruleset {ruleset!r}", remedy=remedy)
+        return replace(self.earlier[ruleset](self), ruleset=ruleset)
 
     def of_class(self, name: str | None) -> Self:
         """The same track with the target of a class; unchanged where the class is unknown or has none."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import Problem
 from harness.files import canonical_json
 from harness.intervals import Interval, bootstrap
+from harness.rulesets import before_2
 from harness.track import HARNESS_FILES, Board, HardwareClass, Report, Score, Track
 from retro.calibration import calibrate
 from retro.evidence import Found, at, evidence_row, movie_inputs, read_evidence
@@ -55,6 +56,7 @@ def score(evidence: Path) -> Score:
         outcomes=outcomes,
         hardware_class=header["class"],
         seed=header["seed"],
+        shared_units=False,
     )
 
 
@@ -156,9 +158,10 @@ TRACK = Track(
     metric="frames over the optimum",
     target=1.45,
     goal="below",
-    ruleset="1",
+    ruleset="2",
     classes=(HardwareClass("cpu", "two CPU cores", cores=2, gpus=0, gpu_name="", warmup_limit_s=60),),
     fixed_files=(
+        "retro/__init__.py",
         "retro/track.py",
         "retro/task.py",
         "retro/evidence.py",
@@ -177,9 +180,9 @@ TRACK = Track(
         "retro/games/quarterstep/*",
         "retro/games/quarterstep/src/*",
         "retro/games/quarterstep/Quarterstep-Nes-v0/*",
-        "harness/packed.py",
         *HARNESS_FILES,
     ),
+    earlier={"1": before_2("retro/__init__.py", "retro/packing.py")},
     evidence_name=EVIDENCE,
     checkpoint_name=CHECKPOINT,
     data_files=lambda: {f"{game.name}/{Path(game.rom).name}": game.rom_sha256 for game in GAMES},
