@@ -1,8 +1,10 @@
 """The tools of a forger who knows the format: change a record in one place and make the rest agree."""
 
+import contextlib
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,43 +13,53 @@ from harness.checks import Check, RecordFolder, check_all
 from harness.eligibility import derived_seed
 from harness.errors import Problem
 from harness.files import canonical_json, sha256_bytes, sha256_file
+from harness.packed import pack_lines, read_unpacked
 from harness.readme import RESULTS, replace_block, results_block
 from harness.record import read_record, worse
-from toy_track.track import TRACK, evidence
+from harness.track import Score, Track, load_track
+from toy_track.track import evidence
 
 Event = dict[str, Any]
+Row = dict[str, Any]
 
 
 class Forged:
     """A copy of a true record in a checkout of its own. `part` is the run at hand: "" or "verification"."""
 
     def __init__(self, original: Path, checkout: Path, root: Path) -> None:
-        self.root, self.part = root, ""
-        self.path = self._place = root / "records/toy_track" / original.name
-        shutil.copytree(original, self.path)
-        shutil.copytree(checkout / "tests", root / "tests")
-        self._content = {path: path.read_bytes() for path in _files(root)}
+        record = read_record(original / "record.json")
+        self.track = load_track(record.track).of_class(record.hardware_class)
+        self.root, self._original, self._checkout = root, original, checkout
+        self.restore()
 
     def restore(self) -> None:
         """Undo every forgery."""
-        self.path, self.part = self._place, ""
-        for path in sorted(self.root.rglob("*"), reverse=True):
-            if path.is_symlink() or not path.is_dir():
-                if path not in self._content or path.is_symlink() or not path.is_file():
-                    path.unlink()
-            elif not any(path in file.parents for file in self._content):
-                path.rmdir()
-        for path, content in self._content.items():
-            if not path.is_file() or path.read_bytes() != content:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
+        for path in self.root.iterdir():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        self.part = ""
+        self.path = self.root / "records" / self.track.name / self._original.name
+        shutil.copytree(self._original, self.path)
+        for folder in {Path(name).parts[0] for name in self.track.fixed_files}:
+            (self.root / folder).symlink_to(self._checkout / folder)
+
+    def fixed(self, name: str) -> Path:
+        """A file of the checkout, which may be changed without changing that of any other."""
+        folder = self.root / Path(name).parts[0]
+        if folder.is_symlink():
+            folder.unlink()
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(self._checkout / folder.name, folder, ignore=ignored)
+        return self.root / name
 
     def __truediv__(self, name: str) -> Path:
         return self.path / self.part / name
 
     def checks(self) -> list[Check]:
         """What the checks say of it."""
-        return check_all(RecordFolder(self.path, root=self.root))
+        home = RecordFolder(self.path, root=self.root)
+        with contextlib.suppress(Exception):  # a record that names no track is judged without its help
+            vars(home)["track"] = replace(home.track, score=_remembering(home.track))
+        return check_all(home)
 
     def record(self, field: str, value: object) -> None:
         """Set a field of record.json, such as "verification.score.low"."""
@@ -106,19 +118,59 @@ class Forged:
 
         self.log(read)
 
-    def replay(self, right: int) -> None:
-        """Put other evidence in place, with so many right answers and all that follows in log and record."""
-        (self / "evidence.jsonl").write_text(evidence(right))
-        score = TRACK.score(self / "evidence.jsonl")
+    def rows(self) -> list[Row]:
+        """The lines of the evidence."""
+        content = read_unpacked(self / self.track.evidence_name)
+        return [json.loads(line) for line in content.splitlines()]
+
+    def play(self, change: Callable[[list[Row]], object]) -> None:
+        """Change the lines of the evidence in place, and let all that follows from it agree."""
+        rows = self.rows()
+        change(rows)
+        self.write_rows(rows)
+
+    def write_rows(self, rows: list[Row]) -> None:
+        """Other evidence, in the form in which it is written, and all that follows from it."""
+        packed = self.track.evidence_name.endswith(".xz")
+        content = pack_lines(rows) if packed else "".join(map(_line, rows)).encode()
+        self.write_evidence(content)
+
+    def write_evidence(self, content: bytes) -> None:
+        """Other evidence with its hash in the log, and its score where it has one."""
+        path = self / self.track.evidence_name
+        path.write_bytes(content)
+        self.event("eval_stop", evidence_sha256=sha256_file(path))
+        with contextlib.suppress(Problem):
+            self.rescore()
+
+    def rescore(self) -> None:
+        """Let log and record tell the score and the cost of the evidence."""
+        score = _remembering(self.track)(self / self.track.evidence_name)
         values = {name: getattr(score, name) for name in ("value", "low", "high")}
-        self.event("eval_stop", evidence_sha256=sha256_file(self / "evidence.jsonl"), **values)
+        self.event("eval_stop", **values)
         self.own("score", {**values, "count": score.count})
+        if score.cost is not None:
+            self.own("cost", score.cost)
+        self.publish()
+
+    def save(self, content: bytes) -> None:
+        """Another checkpoint, with its hash in log and evidence."""
+        (self / self.track.checkpoint_name).write_bytes(content)
+        digest = sha256_bytes(content)
+        self.event("checkpoint", sha256=digest)
+        self.event("eval_start", checkpoint_sha256=digest)
+        if "checkpoint_sha256" in self.rows()[0]:
+            self.play(lambda rows: rows[0].update(checkpoint_sha256=digest))
+
+    def replay(self, right: int) -> None:
+        """Evidence of the toy track with so many right answers, and all that follows from it."""
+        self.write_evidence(evidence(right).encode())
 
     def publish(self) -> None:
         """Publish the worse of the scores that record.json tells."""
         record = read_record(self.path / "record.json")
         second = record.verification.score if record.verification else None
-        self.record("published", worse(TRACK, record.score, second).model_dump())
+        self.record("published", worse(self.track, record.score, second).model_dump())
 
     def recipe(self, **changes: object) -> None:
         """Another recipe, with its hash in manifest and log."""
@@ -136,7 +188,8 @@ class Forged:
     def follow_first(self) -> None:
         """Give the second run the seed that follows from the first run as it is."""
         self.part = ""
-        seed = derived_seed(sha256_file(self / "evidence.jsonl"), self.read_manifest()["recipe_sha256"])
+        played = sha256_file(self / self.track.evidence_name)
+        seed = derived_seed(played, self.read_manifest()["recipe_sha256"])
         self.part = "verification"
         self.reseed(seed)
 
@@ -162,7 +215,7 @@ class Forged:
         (self.path / "record.json").write_text(record.dump())
         readme = self.path / "README.md"
         if readme.is_file() and f"{RESULTS}:start" in readme.read_text():
-            results = results_block(record, TRACK)
+            results = results_block(record, self.track)
             readme.write_text(replace_block(readme.read_text(), RESULTS, results, file="README.md"))
 
 
@@ -242,5 +295,37 @@ def position(events: list[Event], name: str) -> int:
     return next(index for index, event in enumerate(events) if event["event"] == name)
 
 
-def _files(root: Path) -> list[Path]:
-    return [path for path in root.rglob("*") if path.is_file()]
+def both(step: Step) -> Step:
+    """The step, done to each of the two runs."""
+
+    def forge(f: Forged) -> None:
+        for f.part in ("", "verification"):
+            step(f)
+        f.part = ""
+
+    return forge
+
+
+def play(change: Callable[[list[Row]], object]) -> Step:
+    """Other lines of evidence, and all that follows from them."""
+    return lambda f: f.play(change)
+
+
+def _line(row: Row) -> str:
+    return json.dumps(row, separators=(",", ":")) + "\n"
+
+
+_SCORES: dict[tuple[object, ...], Score] = {}
+
+
+def _remembering(track: Track) -> Callable[[Path], Score]:
+    """The track's score, which the same evidence beside the same checkpoint is given without a replay."""
+
+    def score(path: Path) -> Score:
+        files = (path, path.with_name(track.checkpoint_name))
+        key = (track.score, *(sha256_file(file) if file.is_file() else None for file in files))
+        if key not in _SCORES:
+            _SCORES[key] = track.score(path)
+        return _SCORES[key]
+
+    return score

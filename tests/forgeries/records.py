@@ -1,13 +1,10 @@
-"""A true record passes every check; made untrue in one way, it fails the checks for that, and no other."""
+"""A record of the toy track made untrue as a whole: its words, its folder, and how its two runs belong."""
 
 import os
 import shutil
 from pathlib import Path
-from typing import NamedTuple
 
-import pytest
-
-from harness.checks import CHECKS, RecordFolder, check_all
+from forgeries.table import Forgery
 from harness.files import sha256_file
 from harness.readme import IDEA_PLACEHOLDER
 from harness.record import CONTRIBUTOR_PLACEHOLDER, DESCRIPTION_PLACEHOLDER, read_record
@@ -16,7 +13,6 @@ from toy_track.forging import (
     Step,
     append,
     edit,
-    failing,
     in_second,
     link,
     remove,
@@ -29,17 +25,6 @@ from toy_track.records import IDEA
 
 WRONG, OTHER_RUN = "0" * 64, "f" * 32
 FIXED = "tests/toy_track/track.py"
-
-
-class Forgery(NamedTuple):
-    """One way to make a record untrue: `fails` = all checks that see it, `says` = part of the first one."""
-
-    name: str
-    forge: Step
-    fails: tuple[str, ...]
-    says: str
-    finish: bool = True
-    """Whether hashes and README are then made to agree."""
 
 
 def other_record(number: str, *keep: str) -> Step:
@@ -102,7 +87,7 @@ def to_yesterday(f: Forged) -> None:
 
 AGREES = ("manifest_agrees", "verification/manifest_agrees")
 EVIDENCE = ("evidence", "evidence_logged", "checkpoint")
-FORGERIES = [
+FORGERIES: list[Forgery] = [
     # ---- record.json ----
     Forgery("record.json missing", remove("record.json"), ("schema",), "is missing"),
     Forgery("record.json empty", write("record.json", ""), ("schema",), "record.json:1: not JSON"),
@@ -294,7 +279,7 @@ FORGERIES = [
         "right is 90, expected 80 by speedrun.py:",
     ),
     Forgery(
-        "fixed file changed here", lambda f: append("track.py", "#\n")(at(f, f.root / "tests/toy_track")),
+        "fixed file changed here", lambda f: f.fixed(FIXED).write_bytes(b"#\n"),
         ("fixed_files", "verification/fixed_files"), f"{FIXED} is ",
     ),
     # ---- the two runs ----
@@ -339,42 +324,3 @@ FORGERIES = [
     ),
     Forgery("no second run", forget_second, ("verification",), "pending - run python -m"),
 ]  # fmt: skip
-
-
-def at(f: Forged, path: Path) -> Forged:
-    """The same tools, used on another folder."""
-    elsewhere = object.__new__(Forged)
-    elsewhere.path, elsewhere.root, elsewhere.part = path, f.root, ""
-    return elsewhere
-
-
-def test_a_true_record_passes(original: Path, checkout: Path) -> None:
-    checks = check_all(RecordFolder(original, root=checkout))
-    assert failing(checks) == {}
-    assert tuple(check.name for check in checks) == CHECKS
-    assert all(check.reason for check in checks)
-
-
-@pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
-def test_forgery(forgery: Forgery, forged: Forged) -> None:
-    forgery.forge(forged)
-    if forgery.finish:
-        forged.finish()
-    found = failing(forged.checks())
-    assert set(found) == set(forgery.fails)
-    assert forgery.says in found[forgery.fails[0]]
-
-
-def test_play_copied_under_the_name_of_another_checkpoint_is_seen(forged: Forged) -> None:
-    play = (forged / "evidence.jsonl").read_text()
-    for forged.part in ("", "verification"):
-        header = f'{{"checkpoint_sha256": "{sha256_file(forged / "checkpoint.bin")}"}}\n'
-        (forged / "evidence.jsonl").write_text(header + play)
-    found = failing(forged.checks())["evidence_distinct"]
-    assert found == "verification/evidence.jsonl: holds the same as evidence.jsonl, expected a run of its own"
-
-
-def test_every_other_check_is_failed_by_a_forgery() -> None:
-    of_runs = {name.removeprefix("verification/") for name in CHECKS if "/" in name}
-    named = {forgery.fails[0] for forgery in FORGERIES}
-    assert {name for name in CHECKS if "/" not in name} - of_runs <= named
