@@ -20,6 +20,7 @@ from agents.task import CHECKPOINT, EVIDENCE, TASKS
 from agents.traces import check_played
 from harness.errors import Problem
 from harness.intervals import bootstrap
+from harness.rulesets import before_2
 from harness.track import HARNESS_FILES, Board, HardwareClass, Score, Track
 
 LIBRARIES = {
@@ -79,12 +80,14 @@ def _players(benchmark: str) -> Board:
     return Board(f"{benchmark}-players", make)
 
 
+_SINCE_2 = ("agents/scripted/*.py", "harness/figures.py", "harness/readme.py", "harness/record.py")
+
 TRACK = Track(
     name="agents",
     title="Agents that learn skills online",
     metric="score",
     target=math.inf,  # each class has its own
-    ruleset="1",
+    ruleset="2",
     classes=tuple(
         HardwareClass(
             task.benchmark,
@@ -123,9 +126,10 @@ TRACK = Track(
         "agents/methods/serving.py",
         "agents/methods/trial.py",
         "agents/prompts/prompts.py",
-        "harness/packed.py",
+        *_SINCE_2,
         *HARNESS_FILES,
     ),
+    earlier={"1": before_2(*_SINCE_2)},
     open_files=("agents/memory/*.py", "agents/methods/*.py", "agents/prompts/*"),
     evidence_name=EVIDENCE,
     checkpoint_name=CHECKPOINT,

@@ -6,6 +6,7 @@ keeps the meaning of the rules, a maintainer runs
     python -m harness.accepted --add
 
 which accepts the versions that the standing records name. A change of meaning makes a new ruleset instead.
+A file that came to the fixed ones later is accepted as `ABSENT`.
 """
 
 import argparse
@@ -15,9 +16,11 @@ from harness.errors import Problem, run_command
 from harness.files import read_bytes, sha256_file, write_atomic
 from harness.manifest import read_manifest
 from harness.record import MANIFEST
-from harness.track import ROOT
+from harness.track import ROOT, fixed_file_hashes, load_track
 
 LEDGER = Path("harness/accepted.sha256")
+ABSENT = "-" * 64
+"""In place of a hash: there was no such file yet."""
 
 
 def accepted_versions(root: Path = ROOT) -> set[tuple[str, str]]:
@@ -34,12 +37,13 @@ def accepted_versions(root: Path = ROOT) -> set[tuple[str, str]]:
 
 
 def versions_of_records(root: Path = ROOT) -> set[tuple[str, str]]:
-    """(path, SHA-256) of every fixed file that a record names in another version than the checkout's."""
-    named = {
-        pair
-        for path in root.glob(f"records/*/*/**/{MANIFEST}")
-        for pair in read_manifest(path).fixed_files.items()
-    }
+    """(path, SHA-256) of every fixed file that a record has in another version than this checkout."""
+    named: set[tuple[str, str]] = set()
+    for path in root.glob(f"records/*/*/**/{MANIFEST}"):
+        manifest = read_manifest(path)
+        expected = fixed_file_hashes(load_track(manifest.track).under(manifest.ruleset), root)
+        named |= manifest.fixed_files.items()
+        named |= {(name, ABSENT) for name in expected.keys() - manifest.fixed_files.keys()}
     return {(name, digest) for name, digest in named if _current(root / name) != digest}
 
 

@@ -130,7 +130,7 @@ def _examine(run: Path) -> Track:
     if not (run / MANIFEST).is_file():
         raise Problem("is no run folder: it has no manifest.json", file=run, remedy="give RUN=outputs/<run>")
     manifest, log = read_manifest(run / MANIFEST), read_log(run / LOG)
-    track = load_track(manifest.track).of_class(manifest.hardware_class)
+    track = load_track(manifest.track).under(manifest.ruleset).of_class(manifest.hardware_class)
     reasons = eligibility(manifest, log)
     if log.status == "incomplete" and log.find("checkpoint"):
         remedy = f"python -m {track.name}.eval_speedrun {run}"

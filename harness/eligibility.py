@@ -1,9 +1,12 @@
 """Whether a run may become a record, and the seed of the run that verifies it."""
 
 import hashlib
+from pathlib import Path
 
+from harness.files import sha256_bytes, sha256_file
 from harness.log import RunLog
 from harness.manifest import Manifest
+from harness.packed import plain_lines, read_unpacked
 
 
 def eligibility(manifest: Manifest, log: RunLog | None) -> list[str]:
@@ -29,7 +32,18 @@ def eligibility(manifest: Manifest, log: RunLog | None) -> list[str]:
     return reasons
 
 
+def second_seed(evidence: Path, manifest: Manifest) -> int:
+    """The seed of the run that verifies a run, from the run's evidence and manifest.
+
+    It follows from what the evidence says, whichever way that is written and packed; under ruleset 1 from
+    the bytes of the file.
+    """
+    if manifest.ruleset == "1":
+        return derived_seed(sha256_file(evidence), manifest.recipe_sha256)
+    return derived_seed(sha256_bytes(plain_lines(read_unpacked(evidence))), manifest.recipe_sha256)
+
+
 def derived_seed(evidence_sha256: str, recipe_sha256: str) -> int:
-    """The second seed, 31 bits: nobody can choose it without running the first run again."""
+    """31 bits of both hashes: nobody can choose the second seed without running the first run again."""
     digest = hashlib.sha256((evidence_sha256 + recipe_sha256).encode()).digest()
     return int.from_bytes(digest[:4], "big") & 0x7FFFFFFF

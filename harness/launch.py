@@ -19,11 +19,12 @@ from typing import Annotated, Any, NoReturn
 import tyro
 
 from harness import machine as machines
+from harness.eligibility import eligibility, second_seed
 from harness.errors import Problem
 from harness.files import canonical_json, sha256_bytes, sha256_file
 from harness.log import read_log
 from harness.manifest import read_manifest
-from harness.run import LOG_NAME, MANIFEST_NAME, SOURCE_NAME, Run, derived_seed, eligibility
+from harness.run import LOG_NAME, MANIFEST_NAME, SOURCE_NAME, Run
 from harness.silent import SilentRun
 from harness.track import ROOT, HardwareClass, Score, Track, load_track, open_file_hashes
 
@@ -72,7 +73,9 @@ def launch(
         recipe = recipe.smoke()
     seed, seed_source, verifies = recipe.seed, "recipe", None
     if options.verify is not None:
-        seed, verifies = second_seed(track, options.verify, recipe, source)
+        first = read_manifest(options.verify / MANIFEST_NAME)
+        track = track.under(first.ruleset)  # which goes for both runs of a record
+        seed, verifies = verifying_seed(track, options.verify, recipe, source), first.run_id
         seed_source = f"derived from {verifies}"
     signal.signal(signal.SIGTERM, _terminate)
     if os.environ.get("RANK", "0") != "0":
@@ -102,8 +105,8 @@ def launch(
     return 0
 
 
-def second_seed(track: Track, record: Path, recipe: Any, source: Path) -> tuple[int, str]:
-    """The seed of the run that verifies `record`, and the id of the run in it.
+def verifying_seed(track: Track, record: Path, recipe: Any, source: Path) -> int:
+    """The seed of the run that verifies `record`.
 
     Raises:
         Problem: there is no record, or it was made by another recipe or another speedrun.py than these.
@@ -137,8 +140,7 @@ def second_seed(track: Track, record: Path, recipe: Any, source: Path) -> tuple[
             if track.class_is_chosen
             else "verify it without flags on a machine of its class",
         )
-    evidence = sha256_file(record / track.evidence_name)
-    return derived_seed(evidence, manifest.recipe_sha256), manifest.run_id
+    return second_seed(record / track.evidence_name, manifest)
 
 
 def next_command(run: Run, score: Score, verifies: Path | None) -> str:

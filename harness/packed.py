@@ -1,5 +1,6 @@
 """Files that may be packed as xz: unpacked within bounds, whatever they claim to hold."""
 
+import json
 import lzma
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -69,6 +70,15 @@ def unpack_lines(path: Path, longest: int) -> Iterator[tuple[int, dict[str, Any]
         raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
     if rest:
         raise Problem("the last line is cut short", file=path, line=number)
+
+
+def plain_lines(content: bytes) -> bytes:
+    """Lines of JSON, each in the one canonical form; what is no JSON as it is."""
+    try:
+        lines = [canonical_json(json.loads(line)) for line in content.splitlines()]
+    except (ValueError, RecursionError):
+        return content
+    return "\n".join(lines).encode()
 
 
 def read_unpacked(path: Path) -> bytes:

@@ -33,7 +33,7 @@ from tqdm import tqdm
 
 from harness import machine as machines
 from harness import manifest as manifests
-from harness.eligibility import derived_seed, eligibility
+from harness.eligibility import eligibility
 from harness.errors import Problem
 from harness.files import (
     canonical_json,
@@ -57,7 +57,7 @@ from harness.track import (
     open_file_hashes,
 )
 
-__all__ = ["LOG_NAME", "MANIFEST_NAME", "SOURCE_NAME", "Run", "cpu_seconds", "derived_seed", "eligibility"]
+__all__ = ["LOG_NAME", "MANIFEST_NAME", "SOURCE_NAME", "Run", "cpu_seconds"]
 
 MANIFEST_NAME = "manifest.json"
 LOG_NAME = "log.jsonl"
@@ -147,7 +147,7 @@ class Run:
     def open(cls, path: Path) -> Self:
         """Open a trained run for its evaluation; a Problem where the checkpoint it saved is not there."""
         manifest = manifests.read_manifest(path / MANIFEST_NAME)
-        track = load_track(manifest.track).of_class(manifest.recipe_name)
+        track = load_track(manifest.track).under(manifest.ruleset).of_class(manifest.recipe_name)
         log = read_log(path / LOG_NAME)
         saved = log.get("checkpoint")
         if sha256_file(path / track.checkpoint_name) != saved.fields["sha256"]:

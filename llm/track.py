@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from harness.errors import Problem
 from harness.intervals import bootstrap
 from harness.machine import inspect, nearest_class
+from harness.rulesets import before_2
 from harness.track import HARNESS_FILES, HardwareClass, Report, Score, Track
 from llm.answers import Verdict, judge
 from llm.calibration import calibrate
@@ -237,12 +238,13 @@ TRACK = Track(
     title="Sokoban by RL fine-tuning",
     metric="pass@1",
     target=0.80,
-    ruleset="1",
+    ruleset="2",
     classes=(
         HardwareClass("8xH100", "eight H100s", cores=None, gpus=8, gpu_name="H100", warmup_limit_s=1800),
         HardwareClass("cpu", "two CPU cores", cores=2, gpus=0, gpu_name="", warmup_limit_s=180),
     ),
     fixed_files=(
+        "llm/__init__.py",
         "llm/track.py",
         "llm/puzzles.py",
         "llm/answers.py",
@@ -256,11 +258,12 @@ TRACK = Track(
         "llm/engines/*.py",
         "llm/datasets/datasets.sha256",
         "llm/tiny/*",
+        "sokoban/__init__.py",
         "sokoban/reference.py",
         "sokoban/levels.py",
-        "harness/packed.py",
         *HARNESS_FILES,
     ),
+    earlier={"1": before_2("llm/__init__.py", "sokoban/__init__.py")},
     evidence_name="evidence.jsonl.xz",
     checkpoint_name="checkpoint.json",
     data_files=lambda: {task.train: dataset_sha256(task.train) for task in TASKS.values()},

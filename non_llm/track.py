@@ -19,6 +19,7 @@ from pathlib import Path
 from harness.errors import Problem
 from harness.files import read_jsonl, sha256_bytes, sha256_file
 from harness.intervals import wilson
+from harness.rulesets import before_2
 from harness.track import HARNESS_FILES, HardwareClass, Score, Track
 from non_llm.calibration import calibrate
 from sokoban.boxoban import (
@@ -138,17 +139,26 @@ def _ready() -> list[str]:
     return missing
 
 
+_SINCE_2 = (
+    "sokoban/__init__.py",
+    "sokoban/files.py",
+    "sokoban/generator.py",
+    "sokoban/reverse_play.py",
+    "sokoban/symmetry.py",
+)
+
 TRACK = Track(
     name="non_llm",
     title="Sokoban from scratch",
     metric="solve rate",
     target=0.70,
-    ruleset="1",
+    ruleset="2",
     classes=(
         HardwareClass("1xH100", "one H100", cores=None, gpus=1, gpu_name="H100", warmup_limit_s=600),
         HardwareClass("cpu", "two CPU cores", cores=2, gpus=0, gpu_name="", warmup_limit_s=180),
     ),
     fixed_files=(
+        "non_llm/__init__.py",
         "non_llm/track.py",
         "non_llm/eval_speedrun.py",
         "non_llm/calibration.py",
@@ -158,8 +168,10 @@ TRACK = Track(
         "sokoban/table.py",
         "sokoban/boxoban.py",
         "sokoban/data/boxoban.sha256",
+        *_SINCE_2,
         *HARNESS_FILES,
     ),
+    earlier={"1": before_2("non_llm/__init__.py", "harness/packed.py", *_SINCE_2)},
     evidence_name="evidence.jsonl",
     checkpoint_name="checkpoint.safetensors",
     data_files=lambda: pinned_files(TRAIN),

@@ -152,6 +152,14 @@ def _movies(root: Path) -> str:
     return board(root)
 
 
+_SINCE_2 = (
+    "retro/__init__.py",
+    "retro/games/__init__.py",
+    "retro/pixels.py",
+    "retro/times.py",
+    "retro/video.py",
+)
+
 TRACK = Track(
     name="retro",
     title="Tool-assisted speedruns by search",
@@ -161,7 +169,6 @@ TRACK = Track(
     ruleset="2",
     classes=(HardwareClass("cpu", "two CPU cores", cores=2, gpus=0, gpu_name="", warmup_limit_s=60),),
     fixed_files=(
-        "retro/__init__.py",
         "retro/track.py",
         "retro/task.py",
         "retro/evidence.py",
@@ -176,13 +183,14 @@ TRACK = Track(
         "retro/packages.py",
         "retro/packing.py",
         "retro/faults.py",
+        *_SINCE_2,
         "retro/search/*.py",
         "retro/games/quarterstep/*",
         "retro/games/quarterstep/src/*",
         "retro/games/quarterstep/Quarterstep-Nes-v0/*",
         *HARNESS_FILES,
     ),
-    earlier={"1": before_2("retro/__init__.py", "retro/packing.py")},
+    earlier={"1": before_2("retro/packing.py", *_SINCE_2)},
     evidence_name=EVIDENCE,
     checkpoint_name=CHECKPOINT,
     data_files=lambda: {f"{game.name}/{Path(game.rom).name}": game.rom_sha256 for game in GAMES},

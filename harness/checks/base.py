@@ -113,8 +113,8 @@ class RecordFolder:
 
     @cached_property
     def track(self) -> Track:
-        """The track that record.json names, with the target of its class."""
-        return load_track(self.record.track).of_class(self.record.hardware_class)
+        """The track that record.json names, as its ruleset has it, with the target of its class."""
+        return load_track(self.record.track).under(self.record.ruleset).of_class(self.record.hardware_class)
 
     @cached_property
     def source(self) -> str:

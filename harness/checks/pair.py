@@ -1,14 +1,13 @@
 """Rules about the two runs together: the second follows from the first, and neither is a copy of anything."""
 
-import json
 from pathlib import Path
 
 from harness.checks.base import Pending, RecordFolder, Rule, expect, rule
 from harness.checks.score import header_checkpoint
-from harness.eligibility import derived_seed
+from harness.eligibility import second_seed as seed_of_second
 from harness.errors import Problem
-from harness.files import canonical_json, sha256_bytes
-from harness.packed import read_unpacked
+from harness.files import sha256_bytes
+from harness.packed import plain_lines, read_unpacked
 from harness.record import LOG, MANIFEST, RECORD, worse
 from harness.track import load_track
 
@@ -41,7 +40,7 @@ def second_seed(home: RecordFolder) -> str:
     file = home.second.name(MANIFEST)
     if second.seed == first.seed:
         raise Problem(f"seed is {second.seed}, expected another than the first run's", file=file)
-    seed = derived_seed(home.sha256(home.first.evidence), first.recipe_sha256)
+    seed = seed_of_second(home.file(home.first.evidence), first)
     expect("seed", second.seed, seed, by=f"{home.first.evidence} and the recipe's hash", file=file)
     source = f"derived from {first.run_id}"
     expect("seed_source", second.seed_source, source, by=MANIFEST, file=file)
@@ -117,11 +116,7 @@ def _content(path: Path) -> str:
     """Hash of what a file says: unpacked, without the header of evidence and blanks between JSON's parts."""
     content = read_unpacked(path)
     content = content.partition(b"\n")[2] if header_checkpoint(content) else content
-    try:
-        lines = [canonical_json(json.loads(line)) for line in content.splitlines()]
-    except (ValueError, RecursionError):
-        return sha256_bytes(content)
-    return sha256_bytes("\n".join(lines).encode())
+    return sha256_bytes(plain_lines(content))
 
 
 def _numbers(score: object) -> str:

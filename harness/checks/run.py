@@ -1,13 +1,13 @@
 """Rules about a run's manifest: what ran, where, on which data, and whether such a run can be a record."""
 
-from harness.accepted import accepted_versions
+from harness.accepted import ABSENT, accepted_versions
 from harness.checks.base import RecordFolder, Rule, RunFiles, expect, rule
 from harness.eligibility import eligibility
 from harness.errors import Problem
 from harness.machine import Machine, find_class, misfits
 from harness.manifest import overriding
 from harness.record import LOG, MANIFEST, RECORD, milliseconds
-from harness.track import fixed_file_hashes
+from harness.track import fixed_file_hashes, load_track
 
 START_TOLERANCE_S = 600.0
 
@@ -69,14 +69,17 @@ def class_(run: RunFiles) -> str:
 
 @rule("manifest", "track")
 def fixed_files(run: RunFiles) -> str:
-    """The files that no recipe may change were, when it ran, those of this checkout or accepted ones."""
-    found, expected = run.manifest.fixed_files, fixed_file_hashes(run.home.track, run.home.root)
-    accepted = accepted_versions(run.home.root)
+    """The files that its ruleset fixed were, when it ran, those of this checkout or accepted ones."""
+    found, track, root = run.manifest.fixed_files, run.home.track, run.home.root
+    expected = fixed_file_hashes(track, root)
+    here = fixed_file_hashes(load_track(track.name), root) | expected
+    accepted = accepted_versions(root)
     faults = []
     for name in sorted(found.keys() | expected.keys()):
-        if found.get(name) != expected.get(name) and (name, found.get(name)) not in accepted:
-            have, want = found.get(name, "not listed"), expected.get(name, "not a fixed file here")
-            faults.append(f"{name} is {have}, expected {want}")
+        have = found.get(name, ABSENT)
+        if have != here.get(name) and (name, have) not in accepted:
+            have = "not listed" if name not in found else have
+            faults.append(f"{name} is {have}, expected {here.get(name, 'not a fixed file here')}")
     if faults:
         raise Problem("; ".join(faults), file=run.name(MANIFEST))
     return f"{len(expected)} files are those of this checkout or accepted"
@@ -103,6 +106,16 @@ def date(home: RecordFolder) -> str:
     return str(day)
 
 
+@rule("date", "track")
+def ruleset(home: RecordFolder) -> str:
+    """The record's ruleset was still open on the day on which its first run started."""
+    track, day = home.track, home.record.date
+    if track.closes is not None and day > track.closes:
+        reason = f"ruleset {track.ruleset} of {track.name} closed on {track.closes}, and this is of {day}"
+        raise Problem(reason, file=RECORD, remedy="run it again under the current ruleset")
+    return f"ruleset {track.ruleset}, " + ("open" if track.closes is None else f"closed on {track.closes}")
+
+
 def describe(machine: Machine) -> str:
     """A machine in a few words: its GPUs if it has any, else its processor, cores and memory."""
     cores = f"{machine.available_cores or machine.logical_cores} of {machine.logical_cores} cores"
@@ -112,4 +125,4 @@ def describe(machine: Machine) -> str:
 
 MANIFEST_RULES: tuple[Rule[RunFiles], ...] = (manifest,)
 RULES: tuple[Rule[RunFiles], ...] = (manifest_agrees, start, eligible, class_, fixed_files, data)
-DATE_RULES: tuple[Rule[RecordFolder], ...] = (date,)
+DATE_RULES: tuple[Rule[RecordFolder], ...] = (date, ruleset)

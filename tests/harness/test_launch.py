@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.eligibility import derived_seed
 from harness.errors import Problem
 from harness.files import canonical_json, sha256_file
 from harness.launch import launch
 from harness.log import read_log
 from harness.manifest import read_manifest
-from harness.run import Run, derived_seed
+from harness.run import Run
 from harness.silent import SilentRun
 from harness.track import ROOT, Score
 from toy_track import track
