@@ -1,7 +1,8 @@
 """The boards in README.md and the figures, made from the records: `python -m harness.boards [--check]`.
 
-A board is the block `<!-- board:<track>:<class>:start -->` to `:end` of README.md; only record.json is read
-for it. A block `board:<track>:<name>` holds a board of the track's own, from what the track keeps.
+A board is the block `<!-- board:<track>:<class>:start -->` to `:end` of README.md; only record.json and the
+ledger of standings are read for it. A block `board:<track>:<name>` holds a board of the track's own, from
+what the track keeps.
 With --check nothing is written, and what differs is named (exit 1).
 """
 
@@ -25,51 +26,83 @@ from harness.record import (
     read_record,
     spent_text,
 )
-from harness.track import ROOT, Track, load_track
+from harness.standing import Standing, read_standings
+from harness.track import ROOT, Track, available_tracks, load_track
 
 _LEFT = {"record", "score", "second seed", "date", "contributors", "description"}
 
 
 class Entry(NamedTuple):
-    """A record and the folder it lies in."""
+    """A record, the folder it lies in, and what became of it since."""
 
     folder: Path
     record: Record
+    standing: Standing | None = None
+    """None = it stands as it is."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether it was not invalidated."""
+        return self.standing is None or self.standing.standing != "invalidated"
+
+    @property
+    def ranked(self) -> Record:
+        """The record with the seconds that rank: where it was retimed, those."""
+        return self.record if self.standing is None else self.standing.ranked(self.record)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether it stands on the board of the track's current ruleset."""
+        return load_track(self.record.track).under(self.record.ruleset).comparable
 
 
 def read_records(root: Path = ROOT) -> list[Entry]:
     """Every record under `root`/records, ordered by track and number; Problem on one that cannot be shown."""
     entries = []
+    standings = {folder: read_standings(folder) for folder in root.glob("records/*") if folder.is_dir()}
     for path in sorted(root.glob(f"records/*/[!.]*/{RECORD}")):
         record = read_record(path)
         if fault := description_fault(record.description):
             raise Problem(f"description {fault}", file=path)
         if fault := contributors_fault(record.contributors):
             raise Problem(f"contributors {fault}", file=path)
-        entries.append(Entry(path.parent, record))
+        entries.append(Entry(path.parent, record, standings[path.parent.parent].get(path.parent.name)))
     return sorted(entries, key=lambda entry: (entry.record.track, entry.record.number))
 
 
 def board(entries: Iterable[Entry], root: Path = ROOT) -> str:
-    """A Markdown table of a class's records and the first one's curve: verified first, the best on top."""
+    """The tables of a class's records, those of rulesets that do not compare with the current one below."""
     entries = list(entries)
+    older = list(dict.fromkeys(entry.record.ruleset for entry in entries if not entry.comparable))
+    parts = [_table([entry for entry in entries if entry.comparable], root)]
+    for ruleset in older:
+        table = _table([entry for entry in entries if entry.record.ruleset == ruleset], root)
+        parts.append(f"Under ruleset {ruleset}, which does not compare:\n\n{table}")
+    return "\n\n".join(parts)
+
+
+def _table(entries: Sequence[Entry], root: Path) -> str:
+    """A Markdown table and the first one's curve: valid and verified first, the best on top."""
     if not entries:
         return "No record yet."
     track = load_track(entries[0].record.track)
     ordered = sorted(
-        entries, key=lambda entry: (entry.record.verification is None, track.spent(entry.record))
+        entries,
+        key=lambda entry: (not entry.valid, entry.record.verification is None, track.spent(entry.ranked)),
     )
     rows = [_row(entry, track, root) for entry in ordered]
     columns = tuple(rows[0])
     lines = [columns, tuple("---" if column in _LEFT else "---:" for column in columns)]
     lines += [tuple(row.values()) for row in rows]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    if not ordered[0].valid:
+        return table
     best = ordered[0].folder.relative_to(root).as_posix()
     return f"{table}\n\n![the training curve of {ordered[0].record.name}]({best}/{CURVE})"
 
 
 def with_boards(document: str, entries: Sequence[Entry], root: Path = ROOT) -> str:
-    """README.md with every board in it made anew; Problem where a record has no board to stand on."""
+    """README.md with every board in it made anew; Problem where a class, or a record, has no board."""
     shown = set()
     for name in block_names(document, "board:"):
         shown.add(name)
@@ -78,6 +111,11 @@ def with_boards(document: str, entries: Sequence[Entry], root: Path = ROOT) -> s
         name = f"board:{entry.record.track}:{entry.record.hardware_class}"
         if name not in shown:
             raise Problem(f"has no block {name} for {entry.folder.name}", file=README)
+    for track in map(load_track, available_tracks(root)):
+        for part in [*(c.name for c in track.classes), *(b.name for b in track.boards)]:
+            if (name := f"board:{track.name}:{part}") not in shown:
+                remedy = f"add the lines <!-- {name}:start --> and <!-- {name}:end -->"
+                raise Problem(f"has no block {name}", file=README, remedy=remedy)
     return document
 
 
@@ -101,7 +139,7 @@ def refresh(root: Path = ROOT, *, write: bool = True) -> list[Path]:
 
 def _readmes(entries: Sequence[Entry]) -> dict[Path, str]:
     written = {}
-    for folder, record in entries:
+    for folder, record, _ in entries:
         path = folder / README
         results = results_block(record, load_track(record.track))
         written[path] = replace_block(read_bytes(path).decode(), RESULTS, results, file=str(path))
@@ -111,9 +149,10 @@ def _readmes(entries: Sequence[Entry]) -> dict[Path, str]:
 def _figures(entries: Sequence[Entry], root: Path) -> dict[Path, str]:
     drawn = {}
     for name in sorted({entry.record.track for entry in entries}):
-        records = [entry.record for entry in entries if entry.record.track == name]
-        drawn[root / f"docs/figures/{name}_history.svg"] = figures.history(records, load_track(name))
-    for folder, record in entries:
+        ranking = [e.ranked for e in entries if e.record.track == name and e.valid and e.comparable]
+        if ranking:
+            drawn[root / f"docs/figures/{name}_history.svg"] = figures.history(ranking, load_track(name))
+    for folder, record, _ in entries:
         drawn[folder / CURVE] = figures.training_curve(folder, record, load_track(record.track))
     return drawn
 
@@ -121,7 +160,7 @@ def _figures(entries: Sequence[Entry], root: Path) -> dict[Path, str]:
 def _reports(entries: Sequence[Entry]) -> dict[Path, str]:
     return {
         folder / report.name: report.make(folder)
-        for folder, record in entries
+        for folder, record, _ in entries
         for report in load_track(record.track).reports
     }
 
@@ -143,10 +182,10 @@ def _block(name: str, entries: Sequence[Entry], root: Path) -> str:
 
 def _row(entry: Entry, track: Track, root: Path) -> dict[str, str]:
     """Column -> what it says of a record."""
-    record, second = entry.record, entry.record.verification
+    record, second, standing = entry.ranked, entry.record.verification, entry.standing
     link = entry.folder.relative_to(root).as_posix()
     cost = {track.cost: spent_text(track, record)} if track.cost else {}
-    return {
+    row = {
         "#": str(record.number),
         "record": f"[{record.name}]({link})",
         **cost,
@@ -159,6 +198,14 @@ def _row(entry: Entry, track: Track, root: Path) -> dict[str, str]:
         "contributors": ", ".join(record.contributors),
         "description": record.description,
     }
+    if standing is None:
+        return row
+    if entry.valid:
+        row["time"] += " (retimed)"
+    else:
+        row = {column: f"~~{cell}~~" for column, cell in row.items()}
+    row["description"] += f" ({standing})"
+    return row
 
 
 def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
