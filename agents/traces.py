@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from agents.benchmarks import load_benchmark
 from agents.benchmarks.base import Environment, Episode
 from agents.task import TASKS, versions
-from harness.errors import Problem
+from harness.errors import Problem, Unavailable
 from harness.files import canonical_json
 
 LONGEST_TRACE = 100_000  # actions of an episode
@@ -150,7 +150,7 @@ def at(file: Path, line: int, *, remedy: str | None = None) -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        if problem.file is not None:
+        if problem.file is not None or isinstance(problem, Unavailable):
             raise
         raise Problem(problem.reason, file=file, line=line, remedy=problem.remedy or remedy) from problem
 

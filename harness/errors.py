@@ -33,6 +33,10 @@ class Problem(Exception):
         return text
 
 
+class Unavailable(Problem):
+    """This machine lacks something, such as a library, levels or Java; nothing else is wrong."""
+
+
 def run_command(main: Callable[[], int | None], *expected: type[Exception]) -> NoReturn:
     """Exit with what `main` returns; a Problem, or an `expected` error, is printed bare and exits 2."""
     for stream in (sys.stdout, sys.stderr):

@@ -89,6 +89,16 @@ def read_standings(folder: Path) -> dict[str, Standing]:
     return found
 
 
+def is_invalidated(record: Path) -> bool:
+    """Whether the record in this folder was invalidated, by a ledger that can be read."""
+    place = record.absolute()
+    try:
+        found = read_standings(place.parent).get(place.name)
+    except Problem:
+        return False
+    return found is not None and found.standing == "invalidated"
+
+
 def add_standing(folder: Path, entry: Standing) -> Path:
     """Add an entry to the ledger of records/<track>; a Problem where it cannot be, and nothing is written."""
     if fault := _fault(entry, folder, read_standings(folder).get(entry.record)):

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 
-from harness.errors import Problem
+from harness.errors import Problem, Unavailable
 from harness.files import sha256_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -247,7 +247,7 @@ def load_track(name: str) -> Track:
         if error.name in (name, f"{name}.track"):
             known = ", ".join(available_tracks(ROOT))
             raise Problem(f"there is no track {name!r}", remedy=f"choose one of: {known}") from error
-        raise Problem(
+        raise Unavailable(
             f"track {name!r} needs the module {error.name!r}", remedy="install the extras of this track"
         ) from error
     track = getattr(module, "TRACK", None)

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from harness.errors import Problem
+from harness.errors import Problem, Unavailable
 from harness.files import read_jsonl, sha256_bytes, sha256_file
 from harness.intervals import wilson
 from harness.rulesets import before_2
@@ -106,7 +106,7 @@ def replay_evidence(evidence: Path) -> Score:
     try:
         table, digest = held_out(header["levels"])
     except LevelsUnavailable as error:
-        raise Problem(error.reason, remedy=error.remedy) from error
+        raise Unavailable(error.reason, remedy=error.remedy) from error
     if header["levels_sha256"] != digest:
         raise Problem(f"levels_sha256 is not {digest}", file=evidence, line=number)
     outcomes: list[float] = []

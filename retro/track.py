@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import Problem
+from harness.errors import Problem, Unavailable
 from harness.files import canonical_json
 from harness.intervals import Interval, bootstrap
 from harness.rulesets import before_2
@@ -86,9 +86,9 @@ _REPLAYED: "dict[tuple[str, str], Replay]" = {}
 
 
 def require_emulator() -> None:
-    """A Problem where stable-retro is not installed."""
+    """Unavailable where stable-retro is not installed."""
     if missing := _missing():
-        raise Problem(f"replaying takes {' and '.join(missing)}", remedy="pip install '.[retro]'")
+        raise Unavailable(f"replaying takes {' and '.join(missing)}", remedy="pip install '.[retro]'")
 
 
 def _compare(row: Mapping[str, Any], shown: Mapping[str, Any], versions: Mapping[str, str]) -> None:

@@ -1,15 +1,15 @@
 """Every rule of a record, in order, and the one way to hold a record to them.
 
-A rule that crashes has failed; a rule that needs another that failed is not tried, and has failed. So the
-list of checks is the same for every record, and nothing in a record can cut it short.
+A rule that crashes has failed; a rule that needs another that did not pass is not tried, and ends like it. So
+the list of checks is the same for every record, and nothing in a record can cut it short.
 """
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from harness.checks import folder, log, pair, recipe, run, score, text
+from harness.checks import folder, log, pair, recipe, run, score, standing, text
 from harness.checks.base import Check, Pending, RecordFolder, Rule, RunFiles
-from harness.errors import Problem
+from harness.errors import Problem, Unavailable
 from harness.record import SECOND
 
 __all__ = ["CHECKS", "Check", "RecordFolder", "check_all"]
@@ -40,7 +40,8 @@ def check_all(home: RecordFolder) -> list[Check]:
     for step in _STEPS:
         failed = next((done[need] for need in step.needs if not done[need].passed), None)
         if failed is not None:
-            done[step.name] = Check(step.name, False, f"not checked: needs {failed.name}", failed.pending)
+            reason = f"not checked: needs {failed.name}"
+            done[step.name] = Check(step.name, False, reason, failed.pending, failed.unavailable)
         else:
             done[step.name] = _try(step, home)
     return list(done.values())
@@ -51,7 +52,12 @@ def _try(step: _Step, home: RecordFolder) -> Check:
         return Check(step.name, True, _printable(step.examine(home)))
     except Problem as problem:
         reason = str(problem).replace(f"{home.path}/", "")
+        if isinstance(problem, Unavailable):
+            return Check(step.name, False, _printable(f"cannot be checked here: {reason}"), unavailable=True)
         return Check(step.name, False, _printable(reason), isinstance(problem, Pending))
+    except ImportError as error:
+        reason = f"cannot be checked here: {error}. Remedy: install the extras of this track"
+        return Check(step.name, False, _printable(reason), unavailable=True)
     except Exception as error:  # whatever a record holds, the other rules are still tried
         return Check(step.name, False, _printable(f"cannot be checked: {type(error).__name__}: {error}"))
 
@@ -67,7 +73,7 @@ def _plan() -> Iterator[_Step]:
     yield from (_of_run(rule, "") for rule in _RUN)
     yield from (_Step(*rule) for rule in (*run.DATE_RULES, *pair.BEFORE))
     yield from (_of_run(rule, f"{SECOND}/") for rule in _RUN)
-    yield from (_Step(*rule) for rule in (*pair.RULES, *text.RULES))
+    yield from (_Step(*rule) for rule in (*pair.RULES, *text.RULES, *standing.RULES))
 
 
 def _of_run(rule: Rule[RunFiles], prefix: str) -> _Step:

