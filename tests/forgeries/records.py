@@ -2,9 +2,9 @@
 
 import os
 import shutil
-from pathlib import Path
 
 from forgeries.table import Forgery
+
 from harness.files import sha256_file
 from harness.readme import IDEA_PLACEHOLDER
 from harness.record import CONTRIBUTOR_PLACEHOLDER, DESCRIPTION_PLACEHOLDER, read_record
@@ -85,6 +85,18 @@ def to_yesterday(f: Forged) -> None:
     f.rename("2026-01-02_01_by-heart")
 
 
+def under_closed_ruleset(f: Forged) -> None:
+    f.record("ruleset", "1")
+    for f.part in ("verification", ""):
+        f.manifest(ruleset="1")
+    f.follow_first()
+
+
+def standing(text: str) -> Step:
+    """A ledger of standings with this content."""
+    return lambda f: (f.path.parent / "standing.jsonl").write_text(text)
+
+
 AGREES = ("manifest_agrees", "verification/manifest_agrees")
 EVIDENCE = ("evidence", "evidence_logged", "checkpoint")
 FORGERIES: list[Forgery] = [
@@ -99,11 +111,11 @@ FORGERIES: list[Forgery] = [
     Forgery("unknown key", set_record("surprise", 1), ("schema",), "surprise: Extra inputs"),
     Forgery("unknown key inside", set_record("score.sd", 1), ("schema",), "score.sd: Extra inputs"),
     Forgery(
-        "key left out", edit("record.json", '  "ruleset": "1",\n', ""), ("schema",),
+        "key left out", edit("record.json", '  "ruleset": "2",\n', ""), ("schema",),
         "ruleset: Field required",
     ),
     Forgery(
-        "key given twice", edit("record.json", '"ruleset": "1"', '"ruleset": "0", "ruleset": "1"'),
+        "key given twice", edit("record.json", '"ruleset": "2"', '"ruleset": "0", "ruleset": "2"'),
         ("schema",), "repeated key 'ruleset'", finish=False,
     ),
     Forgery(
@@ -136,7 +148,12 @@ FORGERIES: list[Forgery] = [
     Forgery(
         "unknown track", set_record("track", "no_such_track"), ("track", "name_matches", *AGREES), "no track",
     ),
-    Forgery("ruleset", set_record("ruleset", "2"), ("track", *AGREES), "ruleset is '2', expected '1'"),
+    Forgery("ruleset", set_record("ruleset", "3"), ("track", *AGREES), "toy_track has no ruleset '3'"),
+    Forgery("ruleset that closed", under_closed_ruleset, ("ruleset",), "ruleset 1 of toy_track closed on 2026"),
+    Forgery(
+        "standings in another form", standing('{"record": "x"}\n'), ("standing",), "standing.jsonl:1: ",
+    ),
+    Forgery("standings cut short", standing("{}"), ("standing",), "the last line is cut short"),
     Forgery("class", set_record("hardware_class", "1xH100"), AGREES, "is '1xH100', expected 'cpu'"),
     Forgery(
         "hardware", set_record("hardware", "a fine machine"), ("manifest_agrees",), "is 'a fine machine'",

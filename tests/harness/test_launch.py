@@ -119,9 +119,20 @@ def test_verification_takes_the_seed_from_the_first_run(
     manifest = read_manifest(first / "manifest.json")
     recipe_hash = sha256(canonical_json({"seed": 1, "right": 95}).encode()).hexdigest()
     assert manifest.recipe_sha256 == second.recipe_sha256 == recipe_hash
-    assert second.seed == derived_seed(sha256_file(first / track.TRACK.evidence_name), recipe_hash) != 1
+    played = (first / track.TRACK.evidence_name).read_text().splitlines()
+    said = "\n".join(json.dumps(json.loads(line), sort_keys=True, separators=(",", ":")) for line in played)
+    assert second.seed == derived_seed(sha256(said.encode()).hexdigest(), recipe_hash) != 1
     assert second.verifies == manifest.run_id
     assert f"VERIFY_OF={first}" in capsys.readouterr().out
+
+
+def test_verification_follows_the_ruleset_of_the_first_run(command: Command) -> None:
+    first = command()
+    text = (first / "manifest.json").read_text()
+    (first / "manifest.json").write_text(text.replace('"ruleset": "2"', '"ruleset": "1"'))
+    second = read_manifest(command("--verify", str(first)) / "manifest.json")
+    evidence = sha256_file(first / track.TRACK.evidence_name)
+    assert (second.ruleset, second.seed) == ("1", derived_seed(evidence, second.recipe_sha256))
 
 
 def test_verification_by_another_source_or_recipe_is_refused(command: Command) -> None:

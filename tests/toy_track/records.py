@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.assemble import add_verification, assemble
-from harness.eligibility import derived_seed
-from harness.files import sha256_file
+from harness.eligibility import second_seed
 from harness.manifest import read_manifest
 from harness.readme import IDEA_PLACEHOLDER
 from harness.track import ROOT
@@ -50,7 +49,7 @@ def make_run(root: Path) -> Path:
 def make_second_run(root: Path, record: Path) -> Path:
     """The run that verifies a record, evaluated."""
     manifest = read_manifest(record / "manifest.json")
-    seed = derived_seed(sha256_file(record / TRACK.evidence_name), manifest.recipe_sha256)
+    seed = second_seed(record / TRACK.evidence_name, manifest)
     run = speedrun.train(root / "outputs", seed=seed, verifies=manifest.run_id)
     speedrun.evaluate(run)
     return run

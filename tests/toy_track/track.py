@@ -7,6 +7,8 @@ says where the evidence comes from, in the names of `Score`.
 import hashlib
 import time
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +75,8 @@ TRACK = Track(
     title="Squares",
     metric="share of right answers",
     target=0.7,
-    ruleset="1",
+    ruleset="2",
+    earlier={"1": lambda track: replace(track, closes=date(2026, 1, 1))},
     classes=(
         HardwareClass("cpu", "any number of CPU cores", None, 0, "", 10.0),
         HardwareClass("1xH100", "one H100", None, 1, "H100", 60.0),
