@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import boards, figures
+from harness import figures
 from harness.checks import RecordFolder, check_all
 from harness.checks.base import Check
 from harness.checks.folder import hashed_files
@@ -290,13 +290,12 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
         )
     path = assembled.path.relative_to(root)
     complete = show(path, assembled.checks, Console())
-    boards.refresh(root)
     record = read_record(assembled.path / RECORD)
     command = load_track(record.track).command(record.hardware_class)
     if complete:
-        print(f"Next: commit {path}, README.md and docs/figures, and open a pull request")
+        print(f"Next: commit {path}, then python -m harness.submission reviews it as a pull request will be")
     elif (assembled.path / SECOND).is_dir():
-        print(f"Next: write what is pending in {path}, then python -m harness.boards")
+        print(f"Next: write what is pending in {path}, then python verify_record.py {path}")
     else:
         print(f"Next: {command} --verify {path}")
     return 0

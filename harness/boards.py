@@ -3,7 +3,8 @@
 A board is the block `<!-- board:<track>:<class>:start -->` to `:end` of README.md; only record.json and the
 ledger of standings are read for it. A block `board:<track>:<name>` holds a board of the track's own, from
 what the track keeps.
-With --check nothing is written, and what differs is named (exit 1).
+With --check nothing is written, and what differs is named (exit 1). With --records only that is made, or
+checked, which lies in the records' own folders: pull requests leave the rest to the main branch.
 """
 
 import argparse
@@ -81,15 +82,21 @@ def board(entries: Iterable[Entry], root: Path = ROOT) -> str:
     return "\n\n".join(parts)
 
 
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """Records of one class as its board lists them: valid and verified first, the best on top."""
+
+    def rank(entry: Entry) -> tuple[bool, bool, float]:
+        spent = load_track(entry.record.track).spent(entry.ranked)
+        return not entry.valid, entry.record.verification is None, spent
+
+    return sorted(entries, key=rank)
+
+
 def _table(entries: Sequence[Entry], root: Path) -> str:
-    """A Markdown table and the first one's curve: valid and verified first, the best on top."""
+    """A Markdown table and the curve of the first one that is valid."""
     if not entries:
         return "No record yet."
-    track = load_track(entries[0].record.track)
-    ordered = sorted(
-        entries,
-        key=lambda entry: (not entry.valid, entry.record.verification is None, track.spent(entry.ranked)),
-    )
+    track, ordered = load_track(entries[0].record.track), in_order(entries)
     rows = [_row(entry, track, root) for entry in ordered]
     columns = tuple(rows[0])
     lines = [columns, tuple("---" if column in _LEFT else "---:" for column in columns)]
@@ -119,15 +126,12 @@ def with_boards(document: str, entries: Sequence[Entry], root: Path = ROOT) -> s
     return document
 
 
-def refresh(root: Path = ROOT, *, write: bool = True) -> list[Path]:
-    """Make all that is generated anew; returns the files that differed.
-
-    That is: README.md's boards, the results in each record's README, the figures, and the tracks' own
-    reports.
-    """
+def refresh(root: Path = ROOT, *, write: bool = True, records_only: bool = False) -> list[Path]:
+    """Make all that is generated anew, or only what lies in the records' folders; returns what differed."""
     entries = read_records(root)
-    wanted = {root / README: with_boards(read_bytes(root / README).decode(), entries, root)}
-    wanted |= _readmes(entries) | _figures(entries, root) | _reports(entries)
+    wanted = {} if records_only else shared_files(read_bytes(root / README).decode(), entries, root)
+    for entry in entries:
+        wanted |= own_files(entry)
     different = [
         path for path, text in wanted.items() if not path.is_file() or read_bytes(path) != text.encode()
     ]
@@ -137,31 +141,26 @@ def refresh(root: Path = ROOT, *, write: bool = True) -> list[Path]:
     return different
 
 
-def _readmes(entries: Sequence[Entry]) -> dict[Path, str]:
-    written = {}
-    for folder, record, _ in entries:
-        path = folder / README
-        results = results_block(record, load_track(record.track))
-        written[path] = replace_block(read_bytes(path).decode(), RESULTS, results, file=str(path))
-    return written
-
-
-def _figures(entries: Sequence[Entry], root: Path) -> dict[Path, str]:
-    drawn = {}
+def shared_files(document: str, entries: Sequence[Entry], root: Path = ROOT) -> dict[Path, str]:
+    """What all records share, path -> text: README.md, made of a version of it, and the histories."""
+    wanted = {root / README: with_boards(document, entries, root)}
     for name in sorted({entry.record.track for entry in entries}):
         ranking = [e.ranked for e in entries if e.record.track == name and e.valid and e.comparable]
         if ranking:
-            drawn[root / f"docs/figures/{name}_history.svg"] = figures.history(ranking, load_track(name))
-    for folder, record, _ in entries:
-        drawn[folder / CURVE] = figures.training_curve(folder, record, load_track(record.track))
-    return drawn
+            wanted[root / f"docs/figures/{name}_history.svg"] = figures.history(ranking, load_track(name))
+    return wanted
 
 
-def _reports(entries: Sequence[Entry]) -> dict[Path, str]:
+def own_files(entry: Entry) -> dict[Path, str]:
+    """What is made in a record's folder, path -> text: its results, its curve and the track's reports."""
+    folder, record, track = entry.folder, entry.record, load_track(entry.record.track)
+    readme = read_bytes(folder / README).decode()
     return {
-        folder / report.name: report.make(folder)
-        for folder, record, _ in entries
-        for report in load_track(record.track).reports
+        folder / README: replace_block(
+            readme, RESULTS, results_block(record, track), file=str(folder / README)
+        ),
+        folder / CURVE: figures.training_curve(folder, record, track),
+        **{folder / report.name: report.make(folder) for report in track.reports},
     }
 
 
@@ -215,8 +214,12 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
         description="Make the boards in README.md and all figures from the records.",
     )
     parser.add_argument("--check", action="store_true", help="write nothing, exit 1 and name what differs")
-    check = parser.parse_args(arguments).check
-    different = refresh(root, write=not check)
+    parser.add_argument(
+        "--records", action="store_true", help="only what lies in the records' folders, as in pull requests"
+    )
+    options = parser.parse_args(arguments)
+    check: bool = options.check
+    different = refresh(root, write=not check, records_only=options.records)
     for path in different:
         print(f"{path.relative_to(root)}: {'differs from the records' if check else 'written'}")
     if not different:

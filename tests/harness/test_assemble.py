@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import figures
+from harness import boards, figures
 from harness.assemble import add_verification, assemble, main
 from harness.checks import Check
 from harness.errors import Problem
@@ -294,6 +294,7 @@ def test_from_run_to_board_by_commands(
     path = next(root.glob("records/toy_track/*"))
     place = path.relative_to(root)
     assert f"Next: python -m toy_track.speedrun --verify {place}\n" in capsys.readouterr().out
+    boards.refresh(root)
     assert "| 0.9100 [0.8377, 0.9519] of 100 | pending |" in (root / "README.md").read_text()
     assert (root / "docs/figures/toy_track_history.svg").is_file()
     set_environment(monkeypatch, RUN=second, VERIFY_OF=path)
@@ -302,7 +303,9 @@ def test_from_run_to_board_by_commands(
     write_idea(path)
     set_environment(monkeypatch, RUN=run, DEST=path)
     assert main([], root=root) == 0
-    assert f"Next: commit {place}, README.md and docs/figures" in capsys.readouterr().out
+    assert f"Next: commit {place}, then python -m harness.submission" in capsys.readouterr().out
+    assert " pending |" in (root / "README.md").read_text()  # boards are made on the main branch
+    boards.refresh(root)
     assert (
         "| 0.9100 [0.8377, 0.9519] of 100 | 0.9000 [0.8256, 0.9448] of 100 |"
         in (root / "README.md").read_text()

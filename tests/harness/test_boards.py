@@ -106,7 +106,7 @@ def test_refreshing_twice_changes_nothing(root: Path) -> None:
 def test_what_was_changed_by_hand_is_named_and_made_anew(root: Path) -> None:
     record = next(root.glob("records/*/*"))
     changed = [
-        root / "README.md", record / "README.md", root / "docs/figures/toy_track_history.svg",
+        root / "README.md", root / "docs/figures/toy_track_history.svg", record / "README.md",
         record / "training_curve.svg", record / "mistakes.md",
     ]  # fmt: skip
     before = [path.read_text() for path in changed]
@@ -114,6 +114,7 @@ def test_what_was_changed_by_hand_is_named_and_made_anew(root: Path) -> None:
         text = path.read_text().replace("0.9100", "0.9900").replace("</svg>", "<!-- --></svg>")
         path.write_text(text.replace("- 91", "- 90 91"))
     assert refresh(root, write=False) == changed
+    assert refresh(root, write=False, records_only=True) == changed[2:]
     assert [path.read_text() for path in changed] != before
     assert refresh(root) == changed
     assert [path.read_text() for path in changed] == before
@@ -149,6 +150,7 @@ def test_only_record_json_is_read_for_a_board(root: Path) -> None:
 def test_check_writes_nothing_and_exits_1(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check"], root=root) == 0
     (root / "README.md").write_text((root / "README.md").read_text().replace("0.9100", "0.9200"))
+    assert main(["--check", "--records"], root=root) == 0
     assert main(["--check"], root=root) == 1
     assert "README.md: differs from the records" in capsys.readouterr().out
     assert "0.9200" in (root / "README.md").read_text()
