@@ -4,8 +4,9 @@
     RUN=outputs/<run> DEST=records/<track>/<record> ./assemble_record.sh   that record anew, its words kept
     RUN=outputs/<run> VERIFY_OF=records/<track>/<record> ./assemble_record.sh   the second run of a record
 
-Optional: CONTRIBUTORS="a, b", DESCRIPTION="one line", SOURCE=local (the only source). What fails a check
-is refused, and nothing is written. A record is complete when its idea is written and its second run is added.
+Optional: CONTRIBUTORS="a, b", DESCRIPTION="one line". With SOURCE=modal RUN is a launch on Modal, which is
+fetched into outputs first (docs/modal.md). What fails a check is refused, and nothing is written. A record is
+complete when its idea is written and its second run is added.
 """
 
 import argparse
@@ -30,6 +31,7 @@ from harness.errors import Problem, run_command
 from harness.files import read_bytes, sha256_file, write_atomic
 from harness.log import read_log
 from harness.manifest import read_manifest
+from harness.pull import pull_for_record
 from harness.readme import RESULTS, replace_block, results_block, scaffold
 from harness.record import (
     CONTRIBUTOR_PLACEHOLDER,
@@ -276,11 +278,13 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
         name: os.environ.get(name, "").strip()
         for name in ("RUN", "DEST", "VERIFY_OF", "SOURCE", "CONTRIBUTORS", "DESCRIPTION")
     }
-    if given["SOURCE"] not in ("", "local"):
-        raise Problem(f"SOURCE={given['SOURCE']} is unknown", remedy="leave SOURCE away: runs come from here")
+    if given["SOURCE"] not in ("", "local", "modal"):
+        raise Problem(f"SOURCE={given['SOURCE']} is unknown", remedy="SOURCE=modal, or leave it away")
     if not given["RUN"] or bool(given["DEST"]) == bool(given["VERIFY_OF"]):
         raise Problem("RUN and one of DEST and VERIFY_OF must be set", remedy="./assemble_record.sh --help")
     run = Path(given["RUN"])
+    if given["SOURCE"] == "modal":
+        run = pull_for_record(given["RUN"], root / "outputs")
     if given["VERIFY_OF"]:
         assembled = add_verification(run, Path(given["VERIFY_OF"]), root=root)
     else:

@@ -319,7 +319,7 @@ def test_from_run_to_board_by_commands(
         ({"RUN": "x"}, "RUN and one of DEST and VERIFY_OF must be set"),
         ({"DEST": "x"}, "RUN and one of DEST and VERIFY_OF must be set"),
         ({"RUN": "x", "DEST": "y", "VERIFY_OF": "z"}, "RUN and one of DEST and VERIFY_OF must be set"),
-        ({"RUN": "x", "DEST": "y", "SOURCE": "modal"}, "SOURCE=modal is unknown"),
+        ({"RUN": "x", "DEST": "y", "SOURCE": "moon"}, "SOURCE=moon is unknown"),
         ({"RUN": "nowhere", "DEST": "y"}, "nowhere: is no run folder"),
     ],
 )
