@@ -16,9 +16,11 @@ def eligibility(manifest: Manifest, log: RunLog | None) -> list[str]:
         reasons.append(f"flags change the recipe: {', '.join(manifest.flags)}")
     if manifest.overriding_environment:
         reasons.append(f"the environment overrides it: {', '.join(manifest.overriding_environment)}")
+    if manifest.customized:
+        reasons.append(f"Python was customized: {', '.join(manifest.customized)}")
     if manifest.smoke:
         reasons.append("it is a smoke run")
-    if manifest.resumed:
+    if manifest.resumed or (log is not None and log.find("resume") is not None):
         reasons.append("it is resumed")
     if manifest.hardware_class is None:
         reasons.append("the machine is of no hardware class of the track")

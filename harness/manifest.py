@@ -2,27 +2,56 @@
 
 import hashlib
 import os
+import re
 import subprocess
+import sys
+import sysconfig
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BaseModel, Field, JsonValue, NonNegativeInt
+from pydantic import AwareDatetime, BaseModel, Field, JsonValue, NonNegativeInt, model_validator
 
 from harness.errors import Problem
 from harness.files import STRICT, read_model
 from harness.machine import Machine, launcher
 
+MANIFEST_NAME = "manifest.json"
+SOURCE_NAME = "speedrun.py"
+
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 RunId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 _ENVIRONMENT = (
-    "OMP_", "MKL_", "KMP_", "DNNL_", "ONEDNN_", "TORCH", "PYTORCH", "NCCL_", "CUDA_", "GOMP_", "OPENBLAS_",
-    "LD_PRELOAD", "LD_AUDIT", "MALLOC_", "PYTHONPATH", "NVIDIA_TF32", "CUBLAS_", "CUDNN_", "TRITON_", "ATEN_",
+    # the system and Python
+    "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "GLIBC_TUNABLES", "MALLOC_", "PYTHON",
+    # threads, arithmetic, memory
+    "OMP_", "MKL_", "KMP_", "GOMP_", "DNNL_", "ONEDNN_", "OPENBLAS_", "BLIS_", "NUMEXPR_", "NUMBA_", "NPY_",
+    "TORCH", "PYTORCH", "ATEN_", "TRITON_", "XLA_", "JAX_", "RAYON_",
+    # GPUs and the network between them
+    "CUDA_", "CUBLAS_", "CUDNN_", "CUTLASS_", "NVIDIA_TF32", "NVTE_", "NCCL_", "GLOO_", "UCX_",
+    # libraries of models, and the Java of a benchmark
+    "HF_", "TRANSFORMERS_", "ACCELERATE_", "DEEPSPEED_", "TOKENIZERS_", "VLLM_", "FLASHINFER_",
+    "FLASH_ATTENTION_", "JAVA_", "JDK_", "_JAVA_",
 )  # fmt: skip
-# What images for GPUs set to describe themselves, and what chooses devices without changing a result.
-_HARMLESS = ("CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "NCCL_VERSION", "OPENBLAS_")
+# What images set to describe themselves or to suit a processor; where files and caches lie, for files are
+# hashed; what is printed.
+_HARMLESS = (
+    "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "NCCL_VERSION", "CUDNN_VERSION",
+    "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",
+    "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONNOUSERSITE", "PYTHONUTF8",
+    "PYTHONIOENCODING", "PYTHONFAULTHANDLER", "PYTHONWARNINGS", "PYTHON_VERSION", "PYTHON_SHA256",
+    "PYTHON_COLORS", "PYTHON_HISTORY",
+    "HF_", "TRANSFORMERS_OFFLINE", "TRANSFORMERS_CACHE", "TRANSFORMERS_VERBOSITY",
+    "VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT", "VLLM_LOGGING_LEVEL", "VLLM_NO_USAGE_STATS", "JAVA_HOME",
+)  # fmt: skip
+_SECRET = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|CREDENTIALS?)(_|$)")
+_IMAGE_LIBRARIES = ("/usr/local/nvidia/", "/usr/local/cuda")
+"""Where images for GPUs point LD_LIBRARY_PATH."""
+
+_LACKED = {"open_files": ("1",)}
+"""Field -> the rulesets whose first runs could not have it yet."""
 
 
 class Git(BaseModel):
@@ -80,6 +109,15 @@ class Manifest(BaseModel):
     smoke: bool
     started_utc: AwareDatetime
     resumed: bool
+    customized: tuple[str, ...] = ()
+    """Modules that Python runs before any command, other than the system's own."""
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        for name, rulesets in _LACKED.items():
+            if name not in self.model_fields_set and self.ruleset not in rulesets:
+                raise ValueError(f"{name}: Field required by ruleset {self.ruleset}")
+        return self
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -125,14 +163,29 @@ def launch_environment() -> dict[str, str]:
     return {name: value for name, separator, value in pairs if separator}
 
 
+def customizations() -> tuple[str, ...]:
+    """Names of what Python ran before this command: sitecustomize and usercustomize, unless the system's."""
+    system = sysconfig.get_path("stdlib")
+    found = {name: sys.modules.get(name) for name in ("sitecustomize", "usercustomize")}
+    return tuple(
+        name for name, module in found.items() if module and not str(module.__file__).startswith(system)
+    )
+
+
 def relevant(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those variables that can change the speed or the result of a run, sorted."""
-    return {name: environment[name] for name in sorted(environment) if name.startswith(_ENVIRONMENT)}
+    """Those variables that can change the speed or the result of a run, sorted; never a secret."""
+    names = (name for name in sorted(environment) if name.startswith(_ENVIRONMENT))
+    return {name: environment[name] for name in names if not _SECRET.search(name)}
 
 
 def overriding(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Names of the relevant variables that no record may have been made with, sorted."""
-    return tuple(name for name in relevant(environment) if not name.startswith(_HARMLESS))
+    found = (name for name in relevant(environment) if not name.startswith(_HARMLESS))
+    return tuple(name for name in found if name != "LD_LIBRARY_PATH" or _strange_libraries(environment[name]))
+
+
+def _strange_libraries(paths: str) -> bool:
+    return any(path and not path.startswith(_IMAGE_LIBRARIES) for path in paths.split(":"))
 
 
 def _git(root: Path, *arguments: str) -> bytes | None:

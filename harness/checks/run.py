@@ -1,15 +1,19 @@
 """Rules about a run's manifest: what ran, where, on which data, and whether such a run can be a record."""
 
+import itertools
+
 from harness.accepted import ABSENT, accepted_versions
 from harness.checks.base import RecordFolder, Rule, RunFiles, expect, rule
 from harness.eligibility import eligibility
 from harness.errors import Problem
 from harness.machine import Machine, find_class, misfits
-from harness.manifest import overriding
+from harness.manifest import overriding, relevant
 from harness.record import LOG, MANIFEST, RECORD, milliseconds
 from harness.track import fixed_file_hashes, load_track
 
 START_TOLERANCE_S = 600.0
+PYTHON_OPTIONS = ("-u", "-B", "-s", "-E")
+"""Options of Python that change nothing of a run; torchrun gives the first."""
 
 
 @rule()
@@ -47,11 +51,28 @@ def start(run: RunFiles) -> str:
 @rule("manifest", "log_order")
 def eligible(run: RunFiles) -> str:
     """No flag, environment variable, resumption, smoke setting or changed fixed file was at work."""
-    found, derived = run.manifest.overriding_environment, overriding(run.manifest.environment)
-    expect("overriding_environment", found, derived, by="environment", file=run.name(MANIFEST))
+    environment, file = run.manifest.environment, run.name(MANIFEST)
+    expect("environment", environment, relevant(environment), by="the names that matter", file=file)
+    found, derived = run.manifest.overriding_environment, overriding(environment)
+    expect("overriding_environment", found, derived, by="environment", file=file)
     if reasons := eligibility(run.manifest, run.log):
         raise Problem("; ".join(reasons), file=run.name(MANIFEST))
     return "the recipe as it stands in the source, and nothing else"
+
+
+@rule("manifest", "track")
+def argv(run: RunFiles) -> str:
+    """The command line is the one that runs the recipe: without flags, but for --verify in a second run."""
+    line = list(run.manifest.argv)
+    words = list(itertools.dropwhile(PYTHON_OPTIONS.__contains__, line[1:]))
+    expected = run.home.track.command(run.manifest.hardware_class).split()[1:]
+    flags = words[len(expected) :]
+    verify = len(flags) == (1 if flags[:1] and flags[0].startswith("--verify=") else 2)
+    verify = verify and flags[0].partition("=")[0] == "--verify"
+    if words[: len(expected)] != expected or not (verify if run.prefix else not flags):
+        wanted = " ".join(["python", *expected, *(["--verify", "<record>"] if run.prefix else [])])
+        raise Problem(f"argv is {' '.join(line)!r}, expected {wanted!r}", file=run.name(MANIFEST))
+    return " ".join(line)
 
 
 @rule("manifest", "track")
@@ -124,5 +145,5 @@ def describe(machine: Machine) -> str:
 
 
 MANIFEST_RULES: tuple[Rule[RunFiles], ...] = (manifest,)
-RULES: tuple[Rule[RunFiles], ...] = (manifest_agrees, start, eligible, class_, fixed_files, data)
+RULES: tuple[Rule[RunFiles], ...] = (manifest_agrees, start, eligible, argv, class_, fixed_files, data)
 DATE_RULES: tuple[Rule[RecordFolder], ...] = (date, ruleset)

@@ -83,6 +83,7 @@ def run(root: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Path:
     before = set(root.glob("outputs/*"))
     monkeypatch.chdir(root)
     monkeypatch.setattr("sys.argv", ["speedrun", *arguments])
+    monkeypatch.setattr("sys.orig_argv", ["python", "-m", "agents.speedrun", *arguments])
     status = launch(
         agents.track.TRACK, module.RECIPES, train=module.train, evaluate=module.evaluate,
         source=root / "agents/speedrun.py", check=module.check,

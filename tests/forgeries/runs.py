@@ -73,7 +73,26 @@ _ROWS = [
     ),
     Forgery("smoke run", lambda f: f.manifest(smoke=True), ("eligible",), "smoke"),
     Forgery("flags", lambda f: f.manifest(flags=["--recipe.rate"]), ("eligible",), "--recipe.rate"),
+    *(
+        Forgery(f"{what} on the command line", lambda f, line=line: f.manifest(argv=line.split()), ("argv",),
+                "expected 'python -m toy_track.speedrun")
+        for what, line in (
+            ("a flag", "python -m toy_track.speedrun --recipe.rate 9 --verify records/x"),
+            ("another script", "python trick.py"),
+            ("another module", "python -m toy_track.other"),
+            ("an option of Python", "python -O -m toy_track.speedrun"),
+            ("code", "python -c import.toy_track"),
+            ("nothing", ""),
+            ("smoke", "python -m toy_track.speedrun --smoke"),
+            ("two records", "python -m toy_track.speedrun --verify records/x --verify records/y"),
+        )
+    ),
     Forgery("resumed", lambda f: f.manifest(resumed=True), ("eligible",), "resumed"),
+    Forgery("customized", lambda f: f.manifest(customized=["usercustomize"]), ("eligible",), "customized"),
+    Forgery(
+        "environment with more", lambda f: f.manifest(environment={"HOME": "/"}), ("eligible",),
+        "environment is {'HOME': '/'}, expected {} by",
+    ),
     Forgery("changed fixed file", lambda f: f.manifest(git=DIRTY), ("eligible",), FIXED),
     Forgery(
         "environment",

@@ -14,6 +14,7 @@ from harness.errors import Problem
 from harness.files import sha256_bytes
 from harness.manifest import (
     Manifest,
+    customizations,
     installed_packages,
     launch_environment,
     overriding,
@@ -57,10 +58,20 @@ def test_a_wrong_field_is_named(manifest: Path, changes: dict[str, Any], reason:
 def test_every_field_is_required(manifest: Path) -> None:
     whole = json.loads(manifest.read_text())
     assert list(whole) == list(Manifest.model_fields)
-    for name in whole.keys() - {"open_files"}:  # there were runs before it
+    for name in whole.keys() - {"customized"}:
         manifest.write_text(json.dumps({key: value for key, value in whole.items() if key != name}))
         with pytest.raises(Problem, match=f"{name}: Field required"):
             read_manifest(manifest)
+
+
+def test_an_earlier_ruleset_may_lack_what_came_later(manifest: Path) -> None:
+    whole = json.loads(manifest.read_text())
+    del whole["open_files"]
+    manifest.write_text(json.dumps(whole | {"ruleset": "1"}))
+    assert read_manifest(manifest).open_files == {}
+    manifest.write_text(json.dumps(whole))
+    with pytest.raises(Problem, match="open_files: Field required by ruleset 2"):
+        read_manifest(manifest)
 
 
 def git(folder: Path, *arguments: str) -> bytes:
@@ -189,19 +200,50 @@ def test_only_variables_that_can_matter_are_kept_and_only_some_of_them_override(
         "CUDA_VISIBLE_DEVICES": "0",
         "CUDA_LAUNCH_BLOCKING": "1",
         "CUDA_VERSION": "13.0",
-        "OPENBLAS_NUM_THREADS": "2",
+        "OPENBLAS_CORETYPE": "Haswell",
         "MY_OMP_": "",
+        "VLLM_API_KEY": "secret",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        "LC_ALL": "C",
+        "TZ": "Asia/Tokyo",
     }
     kept = relevant(environment)
-    assert list(kept) == sorted(environment.keys() - {"HF_TOKEN", "MY_OMP_"})
+    assert list(kept) == sorted(environment.keys() - {"HF_TOKEN", "MY_OMP_", "VLLM_API_KEY", "LC_ALL", "TZ"})
     assert kept["LD_PRELOAD"] == "libfast.so"
     assert overriding(environment) == (
         "CUDA_LAUNCH_BLOCKING",
         "LD_PRELOAD",
         "OMP_NUM_THREADS",
+        "PYTHONHASHSEED",
         "PYTORCH_CUDA_ALLOC_CONF",
+        "TOKENIZERS_PARALLELISM",
         "TORCHINDUCTOR_MAX_AUTOTUNE",
     )
+
+
+@pytest.mark.parametrize(
+    ("paths", "found"),
+    [
+        ("/usr/local/nvidia/lib:/usr/local/nvidia/lib64:", ()),
+        ("/usr/local/cuda-13.0/lib64", ()),
+        ("/home/ada/lib", ("LD_LIBRARY_PATH",)),
+        ("/usr/local/cuda/lib64:/tmp", ("LD_LIBRARY_PATH",)),
+    ],
+)
+def test_libraries_are_those_of_the_image_or_override(paths: str, found: tuple[str, ...]) -> None:
+    assert overriding({"LD_LIBRARY_PATH": paths}) == found
+
+
+def test_what_python_runs_before_any_command_is_named(tmp_path: Path) -> None:
+    (tmp_path / "usercustomize.py").write_text("")
+    script = "import usercustomize; from harness.manifest import customizations; print(customizations())"
+    environment = {"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "('usercustomize',)\n"
+    assert customizations() == ()
 
 
 def test_the_launch_environment_is_a_whole_one() -> None:

@@ -1,6 +1,7 @@
 """A checkout in miniature with a true record of the toy track in it, made by the tools themselves."""
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,7 @@ from harness.eligibility import second_seed
 from harness.manifest import read_manifest
 from harness.readme import IDEA_PLACEHOLDER
 from harness.track import ROOT
-from toy_track import speedrun
-from toy_track.track import TRACK
+from toy_track import speedrun, track
 
 IDEA = "Squares are few, so they are learnt by heart."
 
@@ -28,20 +28,31 @@ def plain_machine() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def launched(*flags: str) -> Iterator[None]:
+    """Runs made in here were started by the command line of the toy track."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "orig_argv", [*track.TRACK.command("cpu").split(), *flags])
+        yield
+
+
 def make_checkout(root: Path) -> Path:
     """What a checkout needs for the toy track: its fixed file, its source, and a README with boards."""
     (root / "tests/toy_track").mkdir(parents=True)
     (root / "toy_track").mkdir()
     shutil.copy(ROOT / "tests/toy_track/track.py", root / "tests/toy_track")
     shutil.copy(ROOT / "tests/toy_track/speedrun.py", root / "toy_track")
-    marks = [f"<!-- board:toy_track:{c.name}:{end} -->" for c in TRACK.classes for end in ("start", "end")]
+    marks = [
+        f"<!-- board:toy_track:{c.name}:{end} -->" for c in track.TRACK.classes for end in ("start", "end")
+    ]
     (root / "README.md").write_text("\n".join(["# Squares", "", *marks, ""]))
     return root
 
 
 def make_run(root: Path) -> Path:
     """A first run, evaluated."""
-    run = speedrun.train(root / "outputs")
+    with launched():
+        run = speedrun.train(root / "outputs")
     speedrun.evaluate(run)
     return run
 
@@ -49,8 +60,9 @@ def make_run(root: Path) -> Path:
 def make_second_run(root: Path, record: Path) -> Path:
     """The run that verifies a record, evaluated."""
     manifest = read_manifest(record / "manifest.json")
-    seed = second_seed(record / TRACK.evidence_name, manifest)
-    run = speedrun.train(root / "outputs", seed=seed, verifies=manifest.run_id)
+    seed = second_seed(record / track.TRACK.evidence_name, manifest)
+    with launched("--verify", str(record)):
+        run = speedrun.train(root / "outputs", seed=seed, verifies=manifest.run_id)
     speedrun.evaluate(run)
     return run
 
