@@ -22,8 +22,10 @@ from harness import machine as machines
 from harness.eligibility import eligibility, second_seed
 from harness.errors import Problem
 from harness.files import canonical_json, sha256_bytes, sha256_file
+from harness.folder import stage
 from harness.log import read_log
 from harness.manifest import read_manifest
+from harness.resume import begun
 from harness.run import LOG_NAME, MANIFEST_NAME, SOURCE_NAME, Run
 from harness.silent import SilentRun
 from harness.track import ROOT, HardwareClass, Score, Track, load_track, open_file_hashes
@@ -37,6 +39,11 @@ class Options:
     """Run a tiny version in seconds; ranks nowhere."""
     verify: Path | None = None
     """A record's folder: run its recipe with the second seed, which its first run decides."""
+    resume: Path | None = None
+    """A run's folder: go on with a run that broke off, with its own flags; if it trains, it ranks nowhere."""
+    save_every: float | None = None
+    """Seconds between two savings of what --resume goes on from; with this flag the run ranks nowhere.
+    Without it there are 30 or more, so many that saving takes no more than 0.5% of the time."""
 
 
 def launch(
@@ -77,28 +84,47 @@ def launch(
         track = track.under(first.ruleset)  # which goes for both runs of a record
         seed, verifies = verifying_seed(track, options.verify, recipe, source), first.run_id
         seed_source = f"derived from {verifies}"
+    path = options.resume
+    if path is not None:
+        if recipe != pinned or options.smoke or options.verify is not None:
+            command = f"{track.command(hardware.name)} --resume {path}"
+            raise Problem(
+                "a run goes on with the flags that it began with", remedy=f"leave them away: {command}"
+            )
+        manifest, recipe = begun(path, track, hardware.name, pinned, source)
+        track, seed = track.under(manifest.ruleset), manifest.seed
+    left = "training" if path is None else stage(path)
     signal.signal(signal.SIGTERM, _terminate)
     if os.environ.get("RANK", "0") != "0":
-        train(SilentRun(seed), recipe)
+        if left == "training":
+            train(SilentRun(seed), recipe)
         return 0
     if note := track.prepare():
         print(note, flush=True)
     check(hardware.name, recipe)
     started = time.monotonic()
-    with Run.create(
-        track,
-        recipe_name=hardware.name,
-        recipe=dataclasses.asdict(recipe),
-        hardware_class=hardware,
-        seed=seed,
-        seed_source=seed_source,
-        flags=flags,
-        smoke=options.smoke,
-        source=source,
-        verifies=verifies,
-    ) as run:
-        train(run, recipe)
-    with Run.open(run.path) as run:
+    if left == "training":
+        if path is not None:
+            run = Run.resume(path, save_every=options.save_every)
+        else:
+            run = Run.create(
+                track,
+                recipe_name=hardware.name,
+                recipe=dataclasses.asdict(recipe),
+                hardware_class=hardware,
+                seed=seed,
+                seed_source=seed_source,
+                flags=flags if options.save_every is None else [*flags, "--save-every"],
+                smoke=options.smoke,
+                source=source,
+                verifies=verifies,
+                save_every=options.save_every,
+            )
+            path = run.path
+        with run:
+            train(run, recipe)
+    assert path is not None
+    with Run.open(path) as run:
         score = evaluate(run)
     print(f"The whole run took {time.monotonic() - started:.0f} s", flush=True)
     print(next_command(run, score, options.verify), flush=True)
@@ -148,8 +174,9 @@ def next_command(run: Run, score: Score, verifies: Path | None) -> str:
     reasons = eligibility(run.manifest, read_log(run.path / LOG_NAME)) + run.track.shortcomings(score)
     if reasons:
         return "No record, because " + "; ".join(reasons)
-    if verifies is not None:
-        return f"Next: RUN={run.path} VERIFY_OF={verifies} ./assemble_record.sh"
+    if run.manifest.verifies is not None:
+        record = verifies or f"records/{run.track.name}/<the record of {run.manifest.verifies}>"
+        return f"Next: RUN={run.path} VERIFY_OF={record} ./assemble_record.sh"
     if (same := repeated(run)) is not None:
         change = f"for one of your own, change {run.track.name}/{SOURCE_NAME}"
         return f"No new record, because what was played is that of {same}, to the byte; {change}"

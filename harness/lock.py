@@ -23,4 +23,6 @@ def locked(folder: Path) -> Iterator[None]:
         except BlockingIOError as error:
             remedy = "wait for it to end, or choose another folder"
             raise Problem("another process works in it", file=folder, remedy=remedy) from error
+        except OSError as error:  # a file system without locks
+            raise unwritable(path, error) from error
         yield

@@ -8,20 +8,24 @@ fields of its event:
     warmup_stop
     train_start   cpu_s
     step          step = 1, 2, 3, ... and any other numbers
+    resume        step, cpu_s: training broke off, and goes on after this step, of which cpu_s tells
     train_stop    steps, cpu_s
     checkpoint    sha256
     eval_start    checkpoint_sha256
     eval_stop     evidence_sha256, value, low, high
     run_stop      status = "complete", or at any point status = "interrupted" and reason
 
-A log may end early: the run is then incomplete. The evaluation may run in another process, even after a
-restart of the machine, so the monotonic clock may start again at eval_start and nowhere else.
+A log may end early: the run is then incomplete. A resume follows the step that it names, or run_start where
+that is 0, and a warm-up and train_start follow it once more. What comes after it, and the evaluation, may run
+in another process, even after a restart of the machine, so the monotonic clock may start again at resume and
+eval_start and nowhere else.
 """
 
 import json
 import math
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,13 +34,16 @@ from typing import Any, Literal
 from harness.errors import Problem
 from harness.files import read_bytes, read_jsonl, unwritable, write_atomic
 
+LOG_NAME = "log.jsonl"
+
 _FOLLOWERS: dict[str, tuple[str, ...]] = {
     "": ("run_start",),
-    "run_start": ("warmup_start",),
+    "run_start": ("warmup_start", "resume"),
+    "resume": ("warmup_start",),
     "warmup_start": ("warmup_stop",),
     "warmup_stop": ("train_start",),
-    "train_start": ("step",),
-    "step": ("step", "train_stop"),
+    "train_start": ("step", "train_stop"),
+    "step": ("step", "train_stop", "resume"),
     "train_stop": ("checkpoint",),
     "checkpoint": ("eval_start",),
     "eval_start": ("eval_stop",),
@@ -49,6 +56,7 @@ _FIELDS: dict[str, dict[str, type]] = {
     "warmup_stop": {},
     "train_start": {"cpu_s": float},
     "step": {"step": int},
+    "resume": {"step": int, "cpu_s": float},
     "train_stop": {"steps": int, "cpu_s": float},
     "checkpoint": {"sha256": str},
     "eval_start": {"checkpoint_sha256": str},
@@ -117,12 +125,33 @@ class RunLog:
     @property
     def time_s(self) -> float:
         """The time that ranks: seconds from train_start to train_stop."""
-        return self.get("train_stop").monotonic - self.get("train_start").monotonic
+        self.get("train_stop")
+        return self.clock_s
 
     @property
     def cpu_s(self) -> float:
         """CPU seconds of all processes of the run from train_start to train_stop."""
-        return float(self.get("train_stop").fields["cpu_s"] - self.get("train_start").fields["cpu_s"])
+        self.get("train_stop")
+        return float(sum(end.fields["cpu_s"] - start.fields["cpu_s"] for start, _, end in self._parts()))
+
+    @property
+    def clock_s(self) -> float:
+        """Seconds on the clock as far as the log goes; those of a resumed run's parts add up."""
+        return sum(last.monotonic - start.monotonic for start, last, _ in self._parts())
+
+    def _parts(self) -> Iterator[tuple[Event, Event, Event]]:
+        """Of each process that trained: train_start, its last event on the clock, the one with its cpu_s."""
+        start = last = None
+        for event in self.events:
+            if event.name == "train_start":
+                start = last = event
+            elif start is not None and event.name in ("step", "train_stop"):
+                last = event
+            if start is not None and last is not None and event.name in ("resume", "train_stop"):
+                yield start, last, event
+                start = last = None
+        if start is not None and last is not None:
+            yield start, last, start
 
 
 class LogWriter:
@@ -147,14 +176,28 @@ class LogWriter:
         number = self._order.accept(event, fields)
         return Event(number, event, monotonic, utc, fields)
 
-    def rewind(self) -> None:
-        """Drop what follows the checkpoint, so that an evaluation can be repeated, or tried again."""
+    def rewind(self, step: int | None = None) -> None:
+        """Drop what follows a step (0 = all but run_start), or, without one, what follows the checkpoint.
+
+        So training can go on from the step, and an evaluation can be repeated, or tried again.
+        """
         log = read_log(self.path)
-        kept = log.get("checkpoint").line
+        if step is None:
+            kept = log.get("checkpoint").line
+        else:
+            kept = log.steps[step - 1].line if step else log.get("run_start").line
         lines = read_bytes(self.path).splitlines(keepends=True)
         write_atomic(self.path, b"".join(lines[:kept]))
         self._order = _Order()
         self._follow(log.events[:kept])
+
+    def keep(self) -> None:
+        """Have the system put on disk what was written so far."""
+        try:
+            with self.path.open("rb") as handle:
+                os.fsync(handle.fileno())
+        except OSError as error:
+            raise unwritable(self.path, error) from error
 
     @property
     def stopped(self) -> bool:
@@ -192,7 +235,8 @@ def read_log(path: Path) -> RunLog:
         try:
             event = _event(number, entry)
             order.accept(event.name, event.fields)
-            if events and event.name != "eval_start" and event.monotonic < events[-1].monotonic:
+            restarts = event.name in ("resume", "eval_start")
+            if events and not restarts and event.monotonic < events[-1].monotonic:
                 raise ValueError("the monotonic clock runs backwards")
         except ValueError as error:
             raise Problem(str(error), file=path, line=number) from error
@@ -200,6 +244,15 @@ def read_log(path: Path) -> RunLog:
     if not events:
         raise Problem("the log is empty", file=path)
     return RunLog(path, tuple(events))
+
+
+def mend_log(path: Path) -> bool:
+    """Drop a last line that a crash cut short; returns whether there was one."""
+    content = read_bytes(path)
+    whole = content[: content.rfind(b"\n") + 1]
+    if whole != content:
+        write_atomic(path, whole)
+    return whole != content
 
 
 class _Order:
@@ -224,6 +277,10 @@ class _Order:
         _check_fields(event, fields, required)
         if event == "step" and fields["step"] != self.steps + 1:
             raise ValueError(f"step {fields['step']} follows step {self.steps}")
+        if event == "resume" and fields["step"] != self.steps:
+            raise ValueError(f"resume names step {fields['step']} and follows step {self.steps}")
+        if event == "train_stop" and not self.steps:
+            raise ValueError("train_stop cannot follow train_start without a step")
         if event == "train_stop" and fields["steps"] != self.steps:
             raise ValueError(f"train_stop counts {fields['steps']} steps, the log has {self.steps}")
 

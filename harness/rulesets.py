@@ -13,10 +13,13 @@ from harness.track import Track
 _HARNESS_SINCE_2 = {
     "harness/__init__.py",
     "harness/errors.py",
+    "harness/folder.py",
     "harness/lock.py",
     "harness/progress.py",
+    "harness/resume.py",
     "harness/rulesets.py",
     "harness/silent.py",
+    "harness/state.py",
 }
 
 

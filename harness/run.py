@@ -8,6 +8,8 @@ with run:
     run.train_start()
     run.record_data(sources)
     run.log_step(1, solve_rate=0.1)
+    if run.state_due():
+        run.save_state(lambda: data)  # what `run.state` is after --resume
     run.train_stop(torch.cuda.synchronize)
     run.save_checkpoint(data)
 
@@ -22,7 +24,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -40,13 +42,15 @@ from harness.files import (
     read_bytes,
     sha256_bytes,
     sha256_file,
-    unwritable,
     write_atomic,
     write_model,
 )
-from harness.log import LogWriter, read_log
-from harness.manifest import Manifest
+from harness.folder import NewFolder, mend, run_manifest
+from harness.lock import locked
+from harness.log import LOG_NAME, LogWriter, read_log
+from harness.manifest import MANIFEST_NAME, SOURCE_NAME, Manifest
 from harness.progress import progress_bar
+from harness.state import STATE_NAME, Pace, State, read_state, write_state
 from harness.track import (
     ROOT,
     HardwareClass,
@@ -59,20 +63,24 @@ from harness.track import (
 
 __all__ = ["LOG_NAME", "MANIFEST_NAME", "SOURCE_NAME", "Run", "cpu_seconds"]
 
-MANIFEST_NAME = "manifest.json"
-LOG_NAME = "log.jsonl"
-SOURCE_NAME = "speedrun.py"
-
 
 class Run:
-    """A run folder and the clock in it. As a context it logs an exception as an interruption."""
+    """A run folder and the clock in it. As a context it holds the folder, and logs an exception.
+
+    Attributes:
+        state: what the recipe saved last, after --resume; None = begin at the beginning.
+    """
 
     def __init__(self, path: Path, track: Track, manifest: Manifest, warmup_limit_s: float | None) -> None:
         self.path = path
         self.track = track
         self.manifest = manifest
         self._warmup_limit_s = warmup_limit_s
+        self.state: bytes | None = None
         self._log = LogWriter(path / LOG_NAME)
+        self._held: ExitStack | None = None
+        self._pace = Pace(None)
+        self._before_s = 0.0  # on the clock of earlier processes
         self._started: float | None = None
         self._stopped: float | None = None
 
@@ -90,12 +98,13 @@ class Run:
         smoke: bool,
         source: Path,
         verifies: str | None = None,
-        resumed: bool = False,
+        save_every: float | None = None,
         outputs: Path = Path("outputs"),
     ) -> Self:
         """Make a run folder and start its log; prints the machine's calibration and whether the run can rank.
 
         hardware_class is the class whose recipe runs; the manifest names it only if the machine is of it.
+        save_every: seconds between two savings of the state; None = as `Pace` has it.
         """
         text = read_bytes(source)
         machine = machines.inspect()
@@ -129,14 +138,19 @@ class Run:
             overriding_environment=manifests.overriding(environment),
             smoke=smoke,
             started_utc=datetime.now(UTC),
-            resumed=resumed,
+            resumed=False,
+            customized=manifests.customizations(),
         )
         name = f"{track.name}_{hardware_class.name}_seed{seed}{'_smoke' if smoke else ''}"
-        path = _new_folder(outputs, name)
-        write_atomic(path / SOURCE_NAME, text)
-        write_model(path / MANIFEST_NAME, manifest)
+        with NewFolder(outputs, name) as new:
+            write_atomic(new.draft / SOURCE_NAME, text)
+            write_model(new.draft / MANIFEST_NAME, manifest)
+            log = LogWriter(new.draft / LOG_NAME)
+            log.write("run_start", run_id=manifest.run_id, seed=seed, recipe_sha256=manifest.recipe_sha256)
+            log.keep()
+        path = new.path
         run = cls(path, track.of_class(hardware_class.name), manifest, hardware_class.warmup_limit_s)
-        run._log.write("run_start", run_id=manifest.run_id, seed=seed, recipe_sha256=manifest.recipe_sha256)
+        run._pace = Pace(save_every)
         unlike = [f"it is not {hardware_class.name}: {reason}" for reason in misfits]
         if reasons := eligibility(manifest, None) + unlike:
             print(f"This run ranks nowhere: {'; '.join(reasons)}", flush=True)
@@ -144,19 +158,67 @@ class Run:
         return run
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open a trained run for its evaluation; a Problem where the checkpoint it saved is not there."""
-        manifest = manifests.read_manifest(path / MANIFEST_NAME)
+    def resume(cls, path: Path, *, save_every: float | None = None) -> Self:
+        """Take up a run whose training broke off, at its last state; it is marked as resumed from then on.
+
+        Raises:
+            Problem: another process works in the folder, or the state is damaged.
+        """
+        manifest = run_manifest(path)
+        with ExitStack() as held:
+            held.enter_context(locked(path))
+            mend(path)
+            manifest = manifests.read_manifest(path / MANIFEST_NAME)
+            state = read_state(path, manifest.run_id)
+            steps = len(read_log(path / LOG_NAME).steps)
+            if state is not None and state.step > steps:
+                print(f"The log ends before step {state.step}, whose state was saved", file=sys.stderr)
+                state = None
+            manifest = Manifest.model_validate({**dict(manifest), "resumed": True})
+            write_model(path / MANIFEST_NAME, manifest)
+            track = load_track(manifest.track).under(manifest.ruleset).of_class(manifest.recipe_name)
+            run = cls(path, track, manifest, None)
+            run._pace = Pace(save_every)
+            step, cpu_s = (0, 0.0) if state is None else (state.step, state.cpu_s)
+            run._log.rewind(step)
+            run._before_s = read_log(path / LOG_NAME).clock_s
+            run._log.write("resume", step=step, cpu_s=cpu_s)
+            run.state = None if state is None else state.data
+            run._held = held.pop_all()
+        lost = f"{steps - step} steps after it are lost" if steps > step else "nothing is lost"
+        begins = f"goes on after step {step}, at {run._before_s:.1f} s" if step else "begins anew"
+        print(f"Resumed, so this run ranks nowhere: training {begins}, and {lost}", flush=True)
+        print(f"Run folder: {path}", flush=True)
+        return run
+
+    @classmethod
+    def open(cls, path: Path, track_name: str | None = None) -> Self:
+        """Open a trained run, of this track if one is named, for its evaluation.
+
+        Raises:
+            Problem: there is no such run, another process works in it, or the checkpoint that it saved is not
+                there.
+        """
+        manifest = run_manifest(path, track_name)
         track = load_track(manifest.track).under(manifest.ruleset).of_class(manifest.recipe_name)
-        log = read_log(path / LOG_NAME)
-        saved = log.get("checkpoint")
-        if sha256_file(path / track.checkpoint_name) != saved.fields["sha256"]:
-            raise Problem("is not the checkpoint that the log names", file=path / track.checkpoint_name)
-        run = cls(path, track, manifest, None)
-        run._started, run._stopped = log.get("train_start").monotonic, log.get("train_stop").monotonic
+        with ExitStack() as held:
+            held.enter_context(locked(path))
+            mend(path)
+            log = read_log(path / LOG_NAME)
+            if log.find("checkpoint") is None:
+                remedy = f"{track.command(manifest.recipe_name)} --resume {path}"
+                raise Problem(f"the run has no checkpoint: it is {log.status}", file=log.path, remedy=remedy)
+            if sha256_file(path / track.checkpoint_name) != log.get("checkpoint").fields["sha256"]:
+                raise Problem("is not the checkpoint that the log names", file=path / track.checkpoint_name)
+            run = cls(path, track, manifest, None)
+            run._before_s = log.time_s
+            run._held = held.pop_all()
         return run
 
     def __enter__(self) -> Self:
+        if self._held is None:
+            self._held = ExitStack()
+            self._held.enter_context(locked(self.path))
         return self
 
     def __exit__(
@@ -165,16 +227,22 @@ class Run:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if error is not None and not self._log.stopped:
-            message = " ".join(str(error).split())[:200]
-            reason = (
-                "Ctrl-C" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {message}"
-            )
-            print(f"\nInterrupted, {self.path} is incomplete: {reason}", file=sys.stderr)
-            try:
-                self._log.write("run_stop", status="interrupted", reason=reason)
-            except Problem as problem:  # the error on its way says more
-                print(problem, file=sys.stderr)
+        assert self._held is not None
+        with self._held:
+            if error is not None and not self._log.stopped:
+                self._interrupt(error)
+        self._held = None
+
+    def _interrupt(self, error: BaseException) -> None:
+        message = " ".join(str(error).split())[:200]
+        reason = "Ctrl-C" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {message}"
+        command = f"{self.track.command(self.manifest.recipe_name)} --resume {self.path}"
+        print(f"\nInterrupted, {self.path} is incomplete: {reason}", file=sys.stderr)
+        print(f"Go on with: {command}", file=sys.stderr)
+        try:
+            self._log.write("run_stop", status="interrupted", reason=reason)
+        except Problem as problem:  # the error on its way says more
+            print(problem, file=sys.stderr)
 
     # ---- training ------------------------------------------------------------------------------------
 
@@ -191,6 +259,7 @@ class Run:
     def train_start(self) -> None:
         """Start the clock."""
         self._started = self._log.write("train_start", cpu_s=cpu_seconds()).monotonic
+        self._pace.start()
 
     def record_data(self, sources: Iterable[tuple[str, str]]) -> None:
         """Note the (name, SHA-256) of files that training reads, in the manifest."""
@@ -201,6 +270,23 @@ class Run:
     def log_step(self, step: int, **numbers: float) -> None:
         """Log step 1, 2, 3, ... with plain numbers."""
         self._log.write("step", step=step, **numbers)
+
+    def state_due(self, size: int = 0) -> bool:
+        """Whether to call `save_state` now; `size` is about how many bytes it would save.
+
+        Of several processes the first one decides, for all.
+        """
+        return self._pace.due(size)
+
+    def save_state(self, state: Callable[[], bytes]) -> None:
+        """Save what training needs to go on after the step that was logged last."""
+
+        def save() -> None:
+            data = state()
+            self._log.keep()  # so that no state outlives a step that it follows
+            write_state(self.path, State(self.manifest.run_id, self.steps, cpu_seconds(), data))
+
+        self._pace.timed(save)
 
     def train_stop(self, synchronize: Callable[[], None] | None = None) -> None:
         """Stop the clock, after `synchronize` has waited for the device."""
@@ -214,6 +300,7 @@ class Run:
         """Write the checkpoint and log its hash."""
         write_atomic(self.path / self.track.checkpoint_name, data)
         self._log.write("checkpoint", sha256=sha256_bytes(data))
+        (self.path / STATE_NAME).unlink(missing_ok=True)
 
     # ---- evaluation ----------------------------------------------------------------------------------
 
@@ -250,11 +337,17 @@ class Run:
         return self.manifest.seed
 
     @property
+    def steps(self) -> int:
+        """How many steps are logged."""
+        return self._log.steps
+
+    @property
     def elapsed_s(self) -> float:
         """Seconds on the clock: 0 before train_start, fixed after train_stop."""
         if self._started is None:
-            return 0.0
-        return (time.monotonic() if self._stopped is None else self._stopped) - self._started
+            return self._before_s
+        now = time.monotonic() if self._stopped is None else self._stopped
+        return self._before_s + now - self._started
 
     def progress(self, total: int, unit: str) -> "tqdm[Any]":
         """A progress bar; a line every 30 s where there is no terminal."""
@@ -283,17 +376,3 @@ def _plain(recipe: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise Problem(f"the recipe holds what JSON cannot: {error}") from error
     return plain
-
-
-def _new_folder(outputs: Path, name: str) -> Path:
-    """A new folder with the second in its name; waits for the next where the second is taken."""
-    while True:
-        path = outputs / f"{datetime.now(UTC):%Y%m%d-%H%M%S}_{name}"
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            time.sleep(0.05)
-        except OSError as error:
-            raise unwritable(path, error) from error
-        else:
-            return path

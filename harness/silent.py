@@ -10,6 +10,8 @@ from tqdm import tqdm
 class SilentRun:
     """Takes what a `Run` takes while training, and does nothing, so that a recipe needs no `if rank == 0`."""
 
+    state: bytes | None = None
+
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
 
@@ -21,6 +23,13 @@ class SilentRun:
     def record_data(self, sources: Iterable[tuple[str, str]]) -> None: ...
 
     def log_step(self, step: int, **numbers: float) -> None: ...
+
+    def state_due(self, size: int = 0) -> bool:
+        return False
+
+    def save_state(self, state: Callable[[], bytes]) -> None:
+        """Do a helper's part in making the state: what it holds comes from all processes."""
+        state()
 
     def train_stop(self, synchronize: Callable[[], None] | None = None) -> None: ...
 

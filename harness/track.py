@@ -20,6 +20,7 @@ HARNESS_FILES = (
     "harness/eligibility.py",
     "harness/errors.py",
     "harness/files.py",
+    "harness/folder.py",
     "harness/intervals.py",
     "harness/launch.py",
     "harness/lock.py",
@@ -28,9 +29,11 @@ HARNESS_FILES = (
     "harness/manifest.py",
     "harness/packed.py",
     "harness/progress.py",
+    "harness/resume.py",
     "harness/rulesets.py",
     "harness/run.py",
     "harness/silent.py",
+    "harness/state.py",
     "harness/track.py",
 )
 """What of the harness makes a run, and so is fixed in every track."""
@@ -173,6 +176,8 @@ class Track:
     """What ranks in place of wall time, as a board's column: "tokens". Every score must tell it."""
     class_is_chosen: bool = False
     """Whether the classes are tasks, of which the command line names one; else the machine decides."""
+    check_checkpoint: Callable[[Path, Mapping[str, Any], int], None] = lambda path, recipe, seed: None
+    """Raises Problem on a file that no training of this recipe and seed can have saved; runs nothing."""
     open_files: tuple[str, ...] = ()
     """Paths or globs of files besides speedrun.py that a recipe may change; a record's runs share them."""
     earlier: Mapping[str, Callable[["Track"], "Track"]] = field(default_factory=dict)

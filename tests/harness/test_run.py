@@ -74,6 +74,7 @@ def test_a_whole_run_leaves_a_folder_that_can_become_a_record(tmp_path: Path) ->
         "speedrun.py",
         "checkpoint.bin",
         "evidence.jsonl",
+        ".lock",
     }
     assert eligibility(manifest, log) == []
     assert manifest.hardware_class == "cpu"
@@ -131,7 +132,6 @@ def test_a_missing_source_and_an_unwritable_place_are_problems(tmp_path: Path) -
     [
         ({"flags": ["--steps"]}, "flags change the recipe: --steps"),
         ({"smoke": True}, "smoke run"),
-        ({"resumed": True}, "resumed"),
         ({"hardware_class": TRACK.classes[1]}, "it is not 1xH100: GPUs visible: 0, wanted: 1"),
     ],
 )
@@ -323,7 +323,12 @@ def test_no_room_for_the_checkpoint_is_a_clear_problem_and_an_interruption(tmp_p
             run.save_checkpoint(bytes(20_000))
     assert "checkpoint.bin: cannot be written: File too large. Remedy: make room" in str(caught.value)
     assert read_log(run.path / "log.jsonl").status == "interrupted"
-    assert {file.name for file in run.path.iterdir()} == {"manifest.json", "log.jsonl", "speedrun.py"}
+    assert {file.name for file in run.path.iterdir()} == {
+        "manifest.json",
+        "log.jsonl",
+        "speedrun.py",
+        ".lock",
+    }
 
 
 def test_no_room_for_the_log_leaves_whole_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
