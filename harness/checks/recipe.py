@@ -1,7 +1,9 @@
 """Rules about the recipe: what ran is what the source says, read from the source without running it."""
 
 import ast
+import io
 import json
+import tokenize
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +75,9 @@ def read_recipe(text: str, name: str) -> dict[str, Setting]:
     if len(text) > LONGEST_SOURCE:
         raise Problem(f"has {len(text):,} characters, at most {LONGEST_SOURCE:,} are read", file=SOURCE)
     try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(text.encode()).readline)
+        if encoding != "utf-8":  # Python would then read another text than this one
+            raise Problem(f"is declared to be {encoding}, expected UTF-8", file=SOURCE)
         module = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise Problem(f"is no Python: {error}", file=SOURCE, line=getattr(error, "lineno", None)) from None

@@ -40,6 +40,10 @@ def test_defaults_and_given_values_are_read_with_their_lines() -> None:
     assert (gpu["seed"].value, gpu["seed"].line) == (4, 17)
 
 
+def test_the_encoding_that_is_read_may_be_declared() -> None:
+    assert read_recipe("# coding: utf-8\n" + SOURCE, "cpu")["steps"].value == 2
+
+
 def test_reading_runs_nothing() -> None:
     read_recipe("import sys\nsys.setrecipelimit(1)\nraise SystemExit\n" + SOURCE, "cpu")
 
@@ -57,6 +61,10 @@ def test_any_literal_is_read_as_it_is(value: object) -> None:
     ("source", "line", "says"),
     [
         ("RECIPES = {", 1, "is no Python"),
+        ("# coding: utf-7\n" + SOURCE, None, "is declared to be utf-7"),
+        ("#!python\n# -*- coding: latin-1 -*-\n" + SOURCE, None, "is declared to be iso-8859-1"),
+        ("# coding: nonsense\n" + SOURCE, None, "is no Python"),
+        ("\ufeff" + SOURCE, None, "is declared to be utf-8-sig"),
         ("RECIPES = {}\n", None, "defines no class Recipe"),
         (CLASS, None, "assigns no RECIPES"),
         (SOURCE.replace('"cpu"', '"tpu"'), 17, "holds no 'cpu'"),
