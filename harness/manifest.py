@@ -50,7 +50,7 @@ _SECRET = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|CREDENTIALS?)(_|$)")
 _IMAGE_LIBRARIES = ("/usr/local/nvidia/", "/usr/local/cuda")
 """Where images for GPUs point LD_LIBRARY_PATH."""
 
-_LACKED = {"open_files": ("1",)}
+_LACKED = {"open_files": ("1",), "customized": ("1",)}
 """Field -> the rulesets whose first runs could not have it yet."""
 
 

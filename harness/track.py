@@ -3,6 +3,7 @@
 import importlib
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -246,12 +247,13 @@ def load_track(name: str) -> Track:
     """TRACK of `<name>/track.py`; a Problem where there is none, or where a library of it is missing."""
     if not re.fullmatch(r"[a-z_]+", name):
         raise Problem(f"{name!r} cannot be the name of a track")
+    # Records name tracks, and importing a package that is none may do anything.
+    if not any(Path(folder, name, "track.py").is_file() for folder in sys.path):
+        known = ", ".join(available_tracks(ROOT))
+        raise Problem(f"there is no track {name!r}", remedy=f"choose one of: {known}")
     try:
         module = importlib.import_module(f"{name}.track")
     except ModuleNotFoundError as error:
-        if error.name in (name, f"{name}.track"):
-            known = ", ".join(available_tracks(ROOT))
-            raise Problem(f"there is no track {name!r}", remedy=f"choose one of: {known}") from error
         raise Unavailable(
             f"track {name!r} needs the module {error.name!r}", remedy="install the extras of this track"
         ) from error

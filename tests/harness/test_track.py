@@ -35,7 +35,7 @@ def test_what_cannot_be_a_name_is_not_imported(name: str) -> None:
         load_track(name)
 
 
-@pytest.mark.parametrize("name", ["no_such_track", "json"])
+@pytest.mark.parametrize("name", ["no_such_track", "json", "antigravity"])
 def test_an_unknown_track_is_a_problem_that_lists_the_known(name: str) -> None:
     with pytest.raises(Problem, match=f"there is no track '{name}'. Remedy: choose one of:"):
         load_track(name)
@@ -121,3 +121,20 @@ def test_a_score_is_finite_and_has_an_outcome_for_each_unit(value: float) -> Non
         replace(good, count=3)
     with pytest.raises(ValueError, match="0 outcomes for 0 levels"):
         replace(good, count=0, outcomes=())
+
+
+def test_a_track_as_an_earlier_ruleset_had_it() -> None:
+    first = replace(TRACK, ruleset="7", earlier={"6": lambda track: replace(track, target=0.5)}).under("6")
+    assert (first.ruleset, first.target, first.title) == ("6", 0.5, TRACK.title)
+    assert TRACK.under(TRACK.ruleset) is TRACK
+    with pytest.raises(Problem) as caught:
+        TRACK.under("9")
+    assert caught.value.reason == "toy_track has no ruleset '9'"
+    assert caught.value.remedy == "the rulesets here are: 1, 2; a later checkout may know more"
+
+
+def test_a_class_has_its_target_under_every_ruleset() -> None:
+    track = replace(TRACK, earlier={"1": lambda track: replace(track, target=0.5)})
+    assert track.under("1").of_class("cpu").target == 0.5
+    of_class = tuple(replace(hardware, target=0.6) for hardware in TRACK.classes)
+    assert replace(track, classes=of_class).under("1").of_class("cpu").target == 0.6
