@@ -28,7 +28,7 @@ def pull(name: str, outputs: Path, fetch: Callable[[str, Path], None] | None = N
     """
     fetch = fetch or volume_get
     place = outputs / name
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise Problem(f"{name!r} is no name of a launch", remedy="give the name that the launch printed")
     if place.exists():
         raise Problem("is here already", file=place, remedy=f"leave SOURCE away: RUN={place}")
@@ -73,7 +73,7 @@ def volume_get(remote: str, local: Path) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
     if done.returncode:
-        said = " ".join((done.stdout + done.stderr).split())[-300:]
+        said = " ".join(done.stdout.split())[-300:]
         raise Problem(
             f"could not be fetched (exit status {done.returncode}): {said}",
             file=remote,

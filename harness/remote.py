@@ -29,6 +29,7 @@ from harness.errors import Problem
 from harness.files import STRICT, sha256_file, write_atomic, write_model
 from harness.manifest import Sha256, overriding
 from harness.run import LOG_NAME
+from harness.state import STATE_NAME
 
 VOLUME = "learning-speedruns"
 """Name of Modal's volume that is the store."""
@@ -188,12 +189,13 @@ class _Work:
         return Listing(status=self._process.wait(), files=files)
 
     def _made(self) -> dict[str, Path]:
-        """The files of the run folder by their path from it; unfinished ones have gone soon."""
+        """The files of the run folder by their path from it, but for those of no use to another machine."""
         folder = self.run
         if folder is None:
             return {}
-        paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".partial"]
-        return {path.relative_to(folder).as_posix(): path for path in paths}
+        # Hidden files are locks and unfinished ones, and a run that another machine goes on with ranks nowhere.
+        paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != STATE_NAME]
+        return {path.relative_to(folder).as_posix(): path for path in paths if not path.name.startswith(".")}
 
     def _read(self) -> None:
         """Print what the command prints, keep it, and find the run folder in it."""
