@@ -193,7 +193,7 @@ class _Work:
         folder = self.run
         if folder is None:
             return {}
-        # Hidden files are locks and unfinished ones, and a run that another machine goes on with ranks nowhere.
+        # Hidden files are locks and unfinished ones; a run that goes on elsewhere ranks nowhere.
         paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != STATE_NAME]
         return {path.relative_to(folder).as_posix(): path for path in paths if not path.name.startswith(".")}
 
