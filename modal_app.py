@@ -45,7 +45,7 @@ NOT_UPLOADED = (
     "**/.env*",
 )
 """What git ignores, what may hold keys, and .git, of which `checkout` takes a part."""
-GIT_FILES, GIT_FOLDERS = ("HEAD", "index", "packed-refs", "shallow"), ("objects", "refs", "info")
+GIT_FILES, GIT_FOLDERS = ("HEAD", "index", "packed-refs", "shallow"), ("objects", "refs")
 """What git needs to know the commit and what differs from it. .git/config may hold passwords, and stays."""
 
 
