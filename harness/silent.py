@@ -1,7 +1,10 @@
-"""A run that keeps no clock and no log, for the processes that help the first one."""
+"""What processes have that help the first one of a run: no clock and no log, and no life after it."""
 
+import os
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from multiprocessing import parent_process
 from typing import Any
 
 from tqdm import tqdm
@@ -37,3 +40,16 @@ class SilentRun:
 
     def progress(self, total: int, unit: str) -> "tqdm[Any]":
         return tqdm(total=total, unit=unit, disable=True)
+
+
+def end_with_parent() -> None:
+    """End this process, which multiprocessing started, as soon as its parent has ended, however that was."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -26,9 +26,9 @@ from transformers import PreTrainedTokenizerBase
 from harness import machine as machines
 from harness.errors import Problem, run_command
 from harness.files import canonical_json, read_bytes, sha256_bytes, sha256_file, unwritable, write_atomic
-from harness.manifest import read_manifest
 from harness.progress import progress_bar
-from harness.run import MANIFEST_NAME, Run
+from harness.run import Run
+from harness.silent import end_with_parent
 from harness.track import Score
 from llm.checkpoint import FOLDER, INDEX, index_files, open_checkpoint
 from llm.completion import Engine, complete, completion_seed, completion_text
@@ -183,6 +183,7 @@ _worker: _Worker | None = None  # what the initializer of a process of the pool 
 
 def _load(job: Job) -> None:
     global _worker
+    end_with_parent()
     torch.set_num_threads(1)
     tokenizer = load_tokenizer(model_folder(job.task))
     model = load_model(job.model, torch.device("cpu"))
@@ -278,10 +279,7 @@ def main() -> None:
         return
     path = Path(arguments.eval_checkpoint)
     path = path.parent if path.name in (FOLDER, INDEX) else path
-    if (track := read_manifest(path / MANIFEST_NAME).track) != TRACK.name:
-        remedy = f"python -m {track}.eval_speedrun {path}"
-        raise Problem(f"is a run of the track {track}", file=path, remedy=remedy)
-    with Run.open(path) as run:
+    with Run.open(path, TRACK.name) as run:
         evaluate(run)
 
 

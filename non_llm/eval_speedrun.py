@@ -140,7 +140,7 @@ def main() -> None:
     )
     parser.add_argument("run", type=Path, help="run folder, outputs/<run>")
     arguments = parser.parse_args()
-    with Run.open(arguments.run) as run:
+    with Run.open(arguments.run, TRACK.name) as run:
         evaluate(run)
 
 

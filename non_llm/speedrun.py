@@ -13,6 +13,7 @@ processes average their gradients.
 """
 
 import copy
+import io
 import multiprocessing
 import signal
 import sys
@@ -21,8 +22,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 import torch._dynamo
@@ -35,12 +37,12 @@ from torch import Tensor, nn
 from harness.errors import Problem, run_command
 from harness.launch import launch
 from harness.run import Run
-from harness.silent import SilentRun
+from harness.silent import SilentRun, end_with_parent
 from non_llm.eval_speedrun import Policy, Position, evaluate
 from non_llm.track import TRACK, training_levels
 from sokoban.boxoban import LevelsUnavailable
 from sokoban.levels import parse_levels
-from sokoban.rules import STEP_LIMIT, Rewards, SokobanBatch, Walks, find_walks, unpack
+from sokoban.rules import STEP_LIMIT, Boards, Rewards, SokobanBatch, Walks, find_walks, unpack
 from sokoban.table import table_of
 
 # ---- recipe -------------------------------------------------------------------------------------------
@@ -396,6 +398,7 @@ def train(run: Run, recipe: Recipe) -> None:
 
 def assist(rank: int, recipe: Recipe, seed: int, meeting_place: str) -> None:
     """The other processes: the same work, without clock and log."""
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # after Ctrl-C the first process ends the others
     with group(rank, recipe, meeting_place):
         work(SilentRun(), recipe, seed, rank)
@@ -446,8 +449,12 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
     learner = Learner(network, recipe, own, tools)
     pushes = recipe.boards * recipe.horizon
     updates = recipe.pushes // pushes
+    state, begun = from_first(run.state), 0
+    if state is not None:
+        begun = go_on(state, rank, player, learner)
     with run.progress(updates * pushes, "push") as bar:
-        for update in range(1, updates + 1):
+        bar.update(begun * pushes)
+        for update in range(begun + 1, updates + 1):
             samples, counts = player.play()
             learner.learn(samples, (update - 1) / updates, update / updates)
             moves, ends, solves = counts.tolist()  # of this process; the others' are alike
@@ -457,8 +464,49 @@ def work(run: Run | SilentRun, recipe: Recipe, seed: int, rank: int) -> None:
             )
             bar.set_postfix(solve_rate=f"{solve_rate:.3f}", refresh=False)
             bar.update(pushes)
+            if from_first(run.state_due()):
+                run.save_state(partial(pack, update, player, learner))
     run.train_stop(torch.cuda.synchronize if device.type == "cuda" else None)
     run.save_checkpoint(save(network.state_dict()))
+
+
+def pack(update: int, player: Player, learner: Learner) -> bytes:
+    """What all processes go on from after so many updates, should this run be resumed."""
+    batch = player.batch
+    generators = [player.generator.get_state(), learner.generator.get_state()]
+    own = (generators, [*batch.boards, batch.moves, batch.level_index])
+    everyone = [own]
+    if dist.is_initialized():
+        everyone = [own] * dist.get_world_size()
+        dist.all_gather_object(everyone, own)
+    network, adam, muon = learner.network.state_dict(), learner.adam.state_dict(), learner.muon.buffer
+    packed = io.BytesIO()
+    torch.save((update, network, adam, muon, everyone), packed)
+    return packed.getvalue()
+
+
+def go_on(packed: bytes, rank: int, player: Player, learner: Learner) -> int:
+    """Put all into the state that `pack` packed; returns how many updates were made by then."""
+    update, network, adam, muon, everyone = torch.load(io.BytesIO(packed), weights_only=True)
+    learner.network.load_state_dict(network)
+    learner.adam.load_state_dict(adam)
+    learner.muon.buffer.copy_(muon)
+    generators, (*boards, moves, level_index) = everyone[rank]
+    player.generator.set_state(generators[0])
+    learner.generator.set_state(generators[1])
+    player.batch.boards, player.batch.moves, player.batch.level_index = Boards(*boards), moves, level_index
+    return int(update)
+
+
+T = TypeVar("T")
+
+
+def from_first(value: T) -> T:
+    """What the first process has, in every process."""
+    box = [value]
+    if dist.is_initialized():
+        dist.broadcast_object_list(box)
+    return box[0]
 
 
 COMPILER_ERRORS = (torch._dynamo.exc.TorchDynamoException, torch._inductor.exc.InductorError)
