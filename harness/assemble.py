@@ -52,6 +52,7 @@ from harness.record import (
     read_record,
     worse,
 )
+from harness.renumber import next_number
 from harness.track import ROOT, Score, Track, load_track
 from harness.verify import show
 
@@ -97,7 +98,7 @@ def assemble(
     old = _existing(dest, folder)
     if old is None:
         _refuse_second_copy(run, folder)
-        words = Words(dest, _next_number(folder))
+        words = Words(dest, next_number(folder))
     else:
         words = _words(old)
     words = replace(
@@ -168,11 +169,6 @@ def _refuse_second_copy(run: Path, folder: Path) -> None:
         if read_bytes(path) == manifest:
             remedy = f"give DEST={path.parent} to make that record anew"
             raise Problem("this run is a record already", file=path.parent, remedy=remedy)
-
-
-def _next_number(folder: Path) -> int:
-    folders = (path.name for path in folder.glob("[0-9]*") if path.is_dir())
-    return 1 + max((FolderName.parse(name).number for name in folders), default=0)
 
 
 def _words(path: Path) -> Words:

@@ -1,0 +1,236 @@
+"""The review of a pull request: what it changes, and what its records are worth. None of it is run."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harness.boards import Entry, in_order, own_files, read_records, shared_files
+from harness.errors import Problem
+from harness.files import sha256_bytes, sha256_file
+from harness.manifest import read_manifest
+from harness.readme import interval
+from harness.record import MANIFEST, README, RECORD, SOURCE, read_record, spent_text
+from harness.submission import paths
+from harness.submission.commits import (
+    Change,
+    Tree,
+    changes,
+    commit_of,
+    merge_base,
+    read_file,
+    read_tree,
+    write_files,
+)
+from harness.submission.links import faults_of_links
+from harness.submission.summary import RecordSummary, Summary
+from harness.track import load_track
+from harness.verify import verify_record
+
+
+def review(repository: Path, base: str, head: str, number: int | None = None) -> Summary:
+    """Review what the commit `head` would bring to `base`; both are names of commits in the repository.
+
+    The records of `head` are laid over the files of `base` in a temporary folder, and checked there by the
+    code that runs now. Nothing that `head` brings is run.
+
+    Raises:
+        Problem: a commit is not there, or the two share none.
+    """
+    tip, top = commit_of(repository, base), commit_of(repository, head)
+    start = merge_base(repository, tip, top)
+    old, new, target = (read_tree(repository, commit) for commit in (start, top, tip))
+    changed = changes(old, new)
+    found = paths.sort_changes(changed, old, new, target)
+    faults = list(found.faults)
+    with TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        write_files(repository, {p: b for p, b in target.items() if b.mode.startswith("100")}, root)
+        faults += [fault for name in found.records for fault in _rewritten(root, name, found.records[name])]
+        ours = {c.path: c.new for name in found.records for c in found.records[name] if c.new}
+        write_files(repository, ours, root)
+        for change in found.recipes:
+            if fault := _fault_of_recipe(repository, root, change, new, found.folders):
+                faults.append(f"{change.path}: {fault}")
+            elif change.new:
+                write_files(repository, {change.path: change.new}, root)
+        for name in sorted(found.records):
+            for file in sorted((root / name).rglob("*.md")):
+                shown = file.relative_to(root)
+                faults += [f"{shown}: {fault}" for fault in faults_of_links(file, root)]
+        entries, undrawn = _entries(root)
+        faults += undrawn
+        faults += _derived(repository, root, entries, found, old)
+        records = tuple(_summary(root, name, found.records[name], entries) for name in sorted(found.records))
+    if not changed:
+        faults.append("nothing differs")
+    return Summary(number, tip, top, len(changed), tuple(faults), records)
+
+
+def _rewritten(root: Path, folder: str, changed: Sequence[Change]) -> Iterator[str]:
+    """Faults of a record that stands already: what its runs left behind may not change."""
+    if not (root / folder / RECORD).is_file():
+        return
+    kept = read_record(root / folder / RECORD).files
+    for change in changed:
+        if change.path.removeprefix(f"{folder}/") in kept:
+            yield f"{change.path}: is the evidence of a record that stands; it may not change"
+
+
+def _fault_of_recipe(
+    repository: Path, root: Path, change: Change, new: Tree, folders: Sequence[str]
+) -> str | None:
+    """Why a changed file in a track's folder is refused: it must be what a record of the track here ran."""
+    track = change.path.split("/")[0]
+    here = [folder for folder in folders if folder.split("/")[1] == track]
+    if change.path == f"{track}/{SOURCE}":
+        if any(new.get(f"{folder}/{SOURCE}") == change.new for folder in here):
+            return None
+        return f"is not the {SOURCE} of a record in this pull request; leave it out"
+    if change.new is None or not _is_open(track, change.path):
+        return "is no part of a record; leave it to a pull request of its own"
+    digest = sha256_bytes(read_file(repository, change.new))
+    if any(_ran(root / folder).get(change.path) == digest for folder in here):
+        return None
+    return "is not what a record in this pull request ran; leave it out"
+
+
+def _is_open(track: str, path: str) -> bool:
+    """Whether a path is one of the files that a recipe of the track may change besides speedrun.py."""
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / path
+        place.parent.mkdir(parents=True)
+        place.touch()
+        return any(place in Path(folder).glob(pattern) for pattern in load_track(track).open_files)
+
+
+def _ran(record: Path) -> Mapping[str, str]:
+    """The open files that a record's run says it ran with, path -> hash; none where that cannot be read."""
+    try:
+        return read_manifest(record / MANIFEST).open_files
+    except Problem:
+        return {}
+
+
+def _entries(root: Path) -> tuple[list[Entry], list[str]]:
+    try:
+        return read_records(root), []
+    except Problem as problem:
+        return [], [f"no board can be drawn: {_plain(problem, root)}"]
+
+
+def _derived(
+    repository: Path, root: Path, entries: Sequence[Entry], found: paths.Sorted, old: Tree
+) -> Iterator[str]:
+    """Faults of what is made from records: right in their folders, right or left out elsewhere."""
+    for entry in entries:
+        if entry.folder.relative_to(root).as_posix() in found.records:
+            remedy = f"run python -m harness.boards --records and commit {entry.folder.name}"
+            yield from _differing(root, partial(own_files, entry), remedy)
+    if not found.generated:
+        return
+    for change in found.generated:
+        assert change.new is not None
+        (root / change.path).parent.mkdir(parents=True, exist_ok=True)
+        write_files(repository, {change.path: change.new}, root)
+    wanted = {root / change.path for change in found.generated}
+    remedy = "leave README.md and docs/figures out, or merge the base branch and run make boards"
+
+    def made() -> dict[Path, str]:
+        if README not in old:
+            raise Problem("there is none on the base branch", file=README)
+        return shared_files(read_file(repository, old[README]).decode(), entries, root)
+
+    yield from _differing(root, made, remedy, wanted)
+
+
+def _differing(
+    root: Path, make: Callable[[], Mapping[Path, str]], remedy: str, only: set[Path] | None = None
+) -> Iterator[str]:
+    """Faults of the files that `make` makes, or of `only` those, where they are not so in `root`."""
+    try:
+        made = make()
+    except Problem as problem:
+        yield f"cannot be made anew: {_plain(problem, root)}"
+        return
+    except Exception as error:  # a record that cannot be drawn is refused like one that cannot be checked
+        yield f"cannot be made anew: {type(error).__name__}: {error}"
+        return
+    for path in sorted(made.keys() if only is None else only):
+        shown = path.relative_to(root)
+        if path not in made:
+            yield f"{shown}: is made from no record; leave it out"
+        elif not path.is_file() or path.read_bytes() != made[path].encode():
+            yield f"{shown}: is not what the records say; {remedy}"
+
+
+def _summary(root: Path, folder: str, changed: Sequence[Change], entries: Sequence[Entry]) -> RecordSummary:
+    checks = verify_record(root / folder, root=root)
+    passed = sum(check.passed for check in checks)
+    texts = dict.fromkeys(("board", "score", "second", "spent", "rank", "comparison"), "unknown")
+    try:
+        record = read_record(root / folder / RECORD)
+        track = load_track(record.track)
+        texts["board"] = f"{record.track} {record.hardware_class}"
+        texts["score"] = interval(record.score)
+        texts["second"] = interval(record.verification.score) if record.verification else "pending"
+        texts["spent"] = spent_text(track, record)
+        texts |= _place(root / folder, entries)
+    except Problem:
+        pass  # the checks say what is wrong
+    return RecordSummary(
+        folder=folder,
+        checks=f"{passed} of {len(checks)}",
+        failed=tuple(
+            f"{check.name}: {check.reason}".replace(f"{root}/", "")
+            for check in checks
+            if not (check.passed or check.reason.startswith("not checked: needs "))
+        ),
+        remarks=tuple(_remarks(root, folder, changed)),
+        **texts,
+    )
+
+
+def _place(folder: Path, entries: Sequence[Entry]) -> dict[str, str]:
+    """Where a record would stand on its board, and what it takes beside the best of the others."""
+    own = next((entry for entry in entries if entry.folder == folder), None)
+    if own is None or not own.comparable or not own.valid or own.record.verification is None:
+        return {"rank": "none", "comparison": "none"}
+    place = (own.record.track, own.record.hardware_class)
+    board = [
+        entry
+        for entry in in_order(entries)
+        if (entry.record.track, entry.record.hardware_class) == place
+        and entry.comparable
+        and entry.valid
+        and entry.record.verification is not None
+    ]
+    rank = f"{1 + board.index(own)} of {len(board)}"
+    best = next((entry for entry in board if entry != own), None)
+    if best is None:
+        return {"rank": rank, "comparison": "the first of its class"}
+    track = load_track(own.record.track)
+    theirs = track.spent(best.ranked)
+    share = f"{track.spent(own.ranked) / theirs - 1:+.1%} " if theirs else ""
+    return {
+        "rank": rank,
+        "comparison": f"{share}beside {spent_text(track, best.ranked)} of {best.record.name}",
+    }
+
+
+def _remarks(root: Path, folder: str, changed: Sequence[Change]) -> Iterator[str]:
+    """What a maintainer should look at, though nothing of it is wrong."""
+    if any(change.old for change in changed):
+        names = ", ".join(change.path.removeprefix(f"{folder}/") for change in changed)
+        yield f"it stands already, and this changes {names}"
+    strange = [
+        path
+        for path, digest in sorted(_ran(root / folder).items())
+        if not (root / path).is_file() or sha256_file(root / path) != digest
+    ]
+    if strange:
+        yield f"it ran with other versions of {', '.join(strange)} than there would be"
+
+
+def _plain(problem: Problem, root: Path) -> str:
+    return str(problem).replace(f"{root}/", "")

@@ -1,0 +1,272 @@
+"""Pull requests in real repositories: a good one passes in each allowed form, and each fault has its name."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pull_requests import Repository
+
+from harness import boards
+from harness.errors import Problem
+from harness.record import read_record
+from harness.submission.paths import CHANGES_LIMIT, RECORD_LIMIT
+from harness.submission.review import review
+from harness.submission.summary import Summary
+
+FIRST = "records/toy_track/*_01_by-heart"
+
+
+def look(repository: Repository, base: str = "main", head: str = "HEAD") -> Summary:
+    return review(repository.path, base, head)
+
+
+def first(repository: Repository) -> Path:
+    """The record that stands on main."""
+    return next(repository.path.glob(FIRST))
+
+
+def wrong(summary: Summary) -> str:
+    """All that is to be put right, a line each."""
+    return "\n".join([*summary.faults, *(check for record in summary.records for check in record.failed)])
+
+
+# ---- what passes --------------------------------------------------------------------------------------
+
+
+def test_a_record_and_its_source_pass(repository: Repository) -> None:
+    summary = look(repository)
+    assert wrong(summary) == "" and summary.passed
+    (record,) = summary.records
+    assert (record.folder, record.board, record.second[:6]) == (repository.record, "toy_track cpu", "0.9600")
+    passed, of = record.checks.split(" of ")
+    assert passed == of
+    assert record.rank in ("1 of 2", "2 of 2") and record.comparison.endswith("of by-heart")
+    assert (record.failed, record.remarks) == ((), ())
+
+
+def test_the_source_may_be_left_to_the_maintainers(repository: Repository) -> None:
+    repository.git("checkout", "main", "--", "toy_track/speedrun.py")
+    repository.commit()
+    assert wrong(look(repository)) == ""
+
+
+def test_boards_and_history_may_come_along_if_they_are_exact(repository: Repository) -> None:
+    assert {path.name for path in boards.refresh(repository.path)} == {"README.md", "toy_track_history.svg"}
+    repository.commit()
+    assert wrong(look(repository)) == ""
+    for name in ("README.md", "docs/figures/toy_track_history.svg"):
+        changed = repository / name
+        text = changed.read_text()
+        changed.write_text(text.replace("0.9700", "0.9900").replace("</svg>", "</svg> "))
+        repository.commit()
+        assert wrong(look(repository)) == (
+            f"{name}: is not what the records say; leave README.md and docs/figures out, or merge the base "
+            "branch and run make boards"
+        )
+        changed.write_text(text)
+
+
+def test_prose_that_main_has_changed_since_does_no_harm(repository: Repository) -> None:
+    boards.refresh(repository.path)
+    repository.commit()
+    repository.git("checkout", "--quiet", "main")
+    readme = repository / "README.md"
+    readme.write_text(readme.read_text().replace("# Squares", "# Squares of numbers"))
+    repository.commit()
+    assert wrong(look(repository, "main", "idea")) == ""
+
+
+def test_words_of_a_standing_record_may_change_and_are_pointed_at(repository: Repository) -> None:
+    readme = first(repository) / "README.md"
+    readme.write_text(readme.read_text() + "\nIt was learnt in a day.\n")
+    repository.commit()
+    summary = look(repository)
+    assert wrong(summary) == ""
+    assert summary.records[0].remarks == ("it stands already, and this changes README.md",)
+
+
+# ---- two at a time ------------------------------------------------------------------------------------
+
+
+def test_two_branches_with_a_record_each_merge_without_conflict(repository: Repository) -> None:
+    for branch in ("idea", "other"):  # both leave the recipe to the maintainers, as for rows of one class
+        repository.git("checkout", "--quiet", branch)
+        repository.git("checkout", "main", "--", "toy_track/speedrun.py")
+        repository.commit()
+    repository.git("checkout", "--quiet", "main")
+    repository.git("merge", "--quiet", "--no-edit", "idea")
+    repository.git("merge", "--quiet", "--no-edit", "other")
+    names = [path.name[11:] for path in sorted(repository.path.glob("records/toy_track/*"))]
+    assert names == ["01_by-heart", "02_idea", "02_other"]
+    written = {path.name for path in boards.refresh(repository.path)}
+    assert written == {"README.md", "toy_track_history.svg"}
+    assert (repository / "README.md").read_text().count("](records/toy_track/") == 4  # three rows, one curve
+
+
+def test_the_second_of_two_records_with_one_number_is_told(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.git("merge", "--quiet", "--no-edit", "other")
+    said = wrong(look(repository, "main", "idea"))
+    assert said.startswith("number_unique: number 2 is taken by ") and "\n" not in said
+
+
+def test_the_same_name_on_both_sides_is_told(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    (repository / repository.record).mkdir()
+    (repository / repository.record / "record.json").write_text("{}")
+    repository.commit()
+    summary = look(repository, "main", "idea")
+    assert "another record of this name has been merged since" in wrong(summary)
+    assert summary.records == ()
+
+
+# ---- what is refused ----------------------------------------------------------------------------------
+
+
+def put(name: str, text: str = "x\n") -> Callable[[Repository], object]:
+    """A file with this text, new or in place of another; `*` stands for the record of the branch."""
+
+    def change(repository: Repository) -> None:
+        path = repository / name.replace("*", repository.record)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    return change
+
+
+def append(name: str, text: str) -> Callable[[Repository], object]:
+    """More text at the end of a file."""
+
+    def change(repository: Repository) -> None:
+        path = repository / name.replace("*", repository.record)
+        path.write_text(path.read_text() + text)
+
+    return change
+
+
+def indexed(mode: str, name: str) -> Callable[[Repository], object]:
+    """A submodule, or a file under a name that no checkout here could hold."""
+
+    def change(repository: Repository) -> None:
+        name_there = name.replace("*", repository.record)
+        if mode == "160000":
+            digest = repository.git("rev-parse", "HEAD")
+        else:
+            digest = repository.git("hash-object", "-w", "--stdin", given=b"x\n")
+        repository.git("update-index", "--add", "--cacheinfo", f"{mode},{digest},{name_there}")
+        repository.git("commit", "--quiet", "--message", "change")
+
+    return change
+
+
+def link(repository: Repository) -> None:
+    path = repository / repository.record / "evidence.jsonl"
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+
+
+def delete_the_first(repository: Repository) -> None:
+    shutil.rmtree(first(repository))
+
+
+def rename_the_first(repository: Repository) -> None:
+    first(repository).rename(repository / "records/toy_track/2026-11-29_03_by-heart")
+
+
+def forge_the_first(repository: Repository) -> None:
+    path = first(repository) / "evidence.jsonl"
+    path.write_text(path.read_text().replace("-1", "-2"))
+
+
+def claim_less_time(repository: Repository) -> None:
+    path = repository / repository.record / "record.json"
+    record = read_record(path)
+    path.write_text(record.model_copy(update={"time_s": record.time_s / 2}).dump())
+
+
+def fill(size: int, files: int) -> Callable[[Repository], object]:
+    def change(repository: Repository) -> None:
+        for number in range(files):
+            (repository / repository.record / f"more{number}").write_bytes(bytes(size))
+
+    return change
+
+
+BIG = RECORD_LIMIT // 3
+
+REFUSED = {
+    "the harness": (append("tests/toy_track/track.py", "# x\n"), "track.py: is no part of a record"),
+    "a workflow": (put(".github/workflows/x.yml"), "/x.yml: is no part of a record"),
+    "a file of the track": (put("toy_track/model.py"), "toy_track/model.py: is no part of a record"),
+    "a file beside records": (put("records/toy_track/notes.md"), "notes.md: is no part of a record"),
+    "a folder that is no record": (put("records/toy_track/2026_x/a"), "2026_x/a: is no part of a"),
+    "the ledger": (put("records/toy_track/standing.jsonl"), "standing.jsonl: is the maintainers' ledger"),
+    "a figure of the docs": (put("docs/figures/x.svg"), "docs/figures/x.svg: is no part of a record"),
+    "a history of no track": (put("docs/figures/x_history.svg"), "x_history.svg: is made from no record"),
+    "prose of the README": (append("README.md", "Buy now.\n"), "README.md: is not what the records say"),
+    "a record deleted": (delete_the_first, "/record.json: is deleted; records and what"),
+    "a record renamed": (rename_the_first, "/README.md: is deleted; records and what"),
+    "evidence of another": (forge_the_first, "evidence.jsonl: is the evidence of a record that"),
+    "another source": (append("toy_track/speedrun.py", "# x\n"), "is not the speedrun.py of a record"),
+    "a link": (link, "evidence.jsonl: is a link, expected a plain file"),
+    "a submodule": (indexed("160000", "*/engine"), "/engine: is a submodule, expected a plain file"),
+    "an executable": (indexed("100755", "*/run"), "/run: is executable, expected a plain file"),
+    "a large file": (fill(8 * 2**20 + 1, 1), "more0: has 8,388,609 bytes, at most 8,388,608 are allowed"),
+    "many large files": (fill(BIG, 4), f"bytes, at most {RECORD_LIMIT:,} are allowed"),
+    "names that collide": (indexed("100644", "*/readme.md"), "README.md and records/toy_track/"),
+    "folders that collide": (indexed("100644", "*/Verification/a"), "are one file where case does not count"),
+    "a name with a line end": (indexed("100644", "*/a\nb"), "/a\nb: has a name with other characters"),
+    "a name to hide": (indexed("100644", "*/.hidden"), "/.hidden: has a name with other characters"),
+    "a name of an attribute file": (put("records/.gitattributes"), "records/.gitattributes: is no part"),
+    "a name that is long": (indexed("100644", f"*/{'a' * 99}/{'b' * 99}"), "characters, at most 200"),
+    "a file too many": (put("*/notes.txt"), "folder_contents: notes.txt does not belong here"),
+    "a forged time": (claim_less_time, "time: record.json: time_s is"),
+    "a drawn curve": (append("*/training_curve.svg", " "), "curve.svg: is not what the records say; run"),
+    "a dead link": (append("*/README.md", "[x](y.md)\n"), "README.md: line 35: link 'y.md' leads nowhere"),
+    "an outside picture": (append("*/README.md", "![x](https://a.b/c.png)\n"), "from outside of the"),
+    "no record.json": (put("*/record.json", "{"), "no board can be drawn: records/toy_track/"),
+    "far too many files": (fill(1, CHANGES_LIMIT), f"files change, at most {CHANGES_LIMIT} may"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change, says", REFUSED.values(), ids=REFUSED)
+def test_what_does_not_belong_is_refused_by_name(
+    repository: Repository, change: Callable[[Repository], object], says: str
+) -> None:
+    before = repository.git("rev-parse", "HEAD")
+    change(repository)
+    if repository.git("rev-parse", "HEAD") == before:
+        repository.commit()
+    summary = look(repository)
+    assert says in wrong(summary) and not summary.passed
+
+
+def test_a_file_that_is_a_folder_too_is_refused(repository: Repository) -> None:
+    """Git itself writes no such tree, but a server may hold one."""
+    folder = repository.record
+    path = repository / folder / "speedrun.py"
+    entries = repository.git("ls-tree", f"HEAD:{folder}").split("\n")
+    tree = repository.git("rev-parse", f"HEAD:{folder}/verification")
+    name = f"040000 tree {tree}\tspeedrun.py"
+    made = repository.git("mktree", "--missing", given="\n".join([*entries, name]).encode())
+    for part in reversed(folder.split("/")):
+        parent = folder[: folder.rindex(f"/{part}")] if "/" in folder else ""
+        entries = repository.git("ls-tree", f"HEAD:{parent}").split("\n")
+        kept = [entry for entry in entries if not entry.endswith(f"\t{part}")]
+        made = repository.git("mktree", given="\n".join([*kept, f"040000 tree {made}\t{part}"]).encode())
+        folder = parent
+    head = repository.git("commit-tree", made, "-p", "main", "-m", "change")
+    assert path.is_file()
+    assert "speedrun.py: is both a file and a folder" in wrong(look(repository, head=head))
+
+
+def test_a_commit_that_is_not_there_is_named(repository: Repository) -> None:
+    with pytest.raises(Problem, match="there is no commit 'nowhere'"):
+        look(repository, "nowhere")
+    with pytest.raises(Problem, match="there is no commit '--all'"):
+        look(repository, "main", "--all")
+
+
+def test_nothing_is_said_to_differ(repository: Repository) -> None:
+    assert wrong(look(repository, "main", "main")) == "nothing differs"
