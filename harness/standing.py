@@ -81,7 +81,7 @@ def read_standings(folder: Path) -> dict[str, Standing]:
         fault = _fault(entry, folder, found.get(entry.record))
         if lines[number - 1] != _line(entry).encode():
             fault = f"is not in the form that is written: {_line(entry)}"
-        if entry.date < last:
+        if not fault and entry.date < last:
             fault = f"is of {entry.date}, after one of {last}"
         if fault:
             raise Problem(fault, file=path, line=number)
