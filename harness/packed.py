@@ -81,12 +81,20 @@ def plain_lines(content: bytes) -> bytes:
     return "\n".join(lines).encode()
 
 
-def read_unpacked(path: Path) -> bytes:
-    """What a file holds: unpacked where it is a whole xz stream, else as it is; a Problem as `read_bytes`."""
+def read_unpacked(path: Path, most: int = LONGEST_FILE) -> bytes:
+    """What a file holds: unpacked where it is a whole xz stream, else as it is; a Problem as `read_bytes`.
+
+    Of what is longer than `most`, at least so many bytes are read.
+    """
     content = read_bytes(path)
     if not content.startswith(_MAGIC):
         return content
+    pieces, size = [], 0
     try:
-        return b"".join(unpack(path))
+        for piece in unpack(path):
+            pieces.append(piece)
+            if (size := size + len(piece)) >= most:
+                break
     except lzma.LZMAError:
         return content
+    return b"".join(pieces)

@@ -8,24 +8,15 @@ every file in it with its SHA-256, and the evaluation loads none that differs:
 
 from pathlib import Path
 
-from pydantic import BaseModel
 from safetensors import SafetensorError
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from harness.errors import Problem
-from harness.files import STRICT, canonical_json, read_model, sha256_file, unwritable
-from harness.manifest import Sha256
+from harness.files import canonical_json, read_model, sha256_file, unwritable
+from llm.evidence import Index
 
 FOLDER, INDEX = "checkpoint", "checkpoint.json"
-
-
-class Index(BaseModel):
-    """The files of a checkpoint."""
-
-    model_config = STRICT
-
-    files: dict[str, Sha256]
 
 
 def save_checkpoint(

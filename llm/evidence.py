@@ -9,17 +9,50 @@ It is one xz stream of JSON lines with sorted keys. The first line says what was
 `tokens` counts all of a completion, the end token and the interruption included. `finish` is "length" where
 it was cut off before its end. Where it was interrupted, `interrupted` is the number of characters before
 `llm.completion.INTERRUPTION`, and `answer_tokens` the number of tokens after it.
+
+`checkpoint.json` stands for the checkpoint, see `llm.checkpoint`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from harness.files import write_atomic
+from pydantic import BaseModel, Field
+
+from harness.errors import Problem
+from harness.files import STRICT, read_json, read_model, sha256_file, write_atomic
+from harness.manifest import Sha256
 from harness.packed import pack_lines, unpack_lines
 from llm.completion import INTERRUPTION, Completion, Limits
 
 LONGEST_LINE = 2**24  # bytes; eight completions of 12,288 tokens take less than a quarter
+LONGEST_TOKEN = 256  # bytes; more than any token of the models from the hub has
+WEIGHTS, TOKENIZER = ".safetensors", "tokenizer.json"
+
+
+class Index(BaseModel):
+    """The files of a checkpoint, which lie in one folder."""
+
+    model_config = STRICT
+
+    files: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")], Sha256]
+
+
+def check_index(path: Path, start: Path | None) -> None:
+    """Refuse an index without weights, or with those of the model in the folder `start`, which are untrained.
+
+    Raises:
+        Problem: so it is, or it is no index.
+    """
+    files = read_model(path, Index).files
+    weights = {name: digest for name, digest in files.items() if name.endswith(WEIGHTS)}
+    if not weights:
+        raise Problem(f"names no weights, expected a file *{WEIGHTS}", file=path)
+    untrained = {sha256_file(file) for file in start.glob(f"*{WEIGHTS}")} if start else set()
+    for name, digest in weights.items():
+        if digest in untrained:
+            raise Problem(f"{name} is the file that training began with", file=path)
 
 
 def completion_row(completion: Completion, text: str, interrupted: int | None) -> dict[str, object]:
@@ -71,6 +104,32 @@ def completion_fault(completion: object, limits: Limits) -> str | None:
     if not text.startswith(INTERRUPTION, interrupted):
         return "the interruption is not where interrupted says"
     return None
+
+
+def text_fault(completion: Mapping[str, Any], words: frozenset[str] | None) -> str | None:
+    """Why a model with these tokens cannot have written a completion's text in its tokens, or None.
+
+    `words` are the texts of its tokens, of which each but a few is one character; None = of any model. More
+    tokens than a text needs are no fault: some are not shown, and a word can be spelled.
+    """
+    text, ended = completion["text"], completion["finish"] == "stop"
+    if words is None:
+        fewest = -(-len(text.encode(errors="replace")) // LONGEST_TOKEN)
+    else:
+        for word in words:
+            text = text.replace(word, "\0") if len(word) > 1 else text
+        if strange := set(text) - words - {"\0"}:
+            return f"its text holds {min(strange)!r}, which the model cannot write"
+        fewest = len(text)
+    if completion["tokens"] < fewest + ended:
+        return f"{completion['tokens']} tokens cannot be its text, which takes at least {fewest + ended}"
+    return None
+
+
+@cache
+def words_of(folder: Path) -> frozenset[str]:
+    """The texts of the tokens of the tokenizer in a folder, which knows whole words alone."""
+    return frozenset(read_json(folder / TOKENIZER)["model"]["vocab"])
 
 
 def write_evidence(path: Path, header: Mapping[str, object], rows: Iterable[Mapping[str, object]]) -> None:

@@ -9,7 +9,7 @@ from the protocol of `llm.completion` is refused.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,11 +20,11 @@ from harness.errors import Problem
 from harness.intervals import bootstrap
 from harness.machine import inspect, nearest_class
 from harness.rulesets import before_2
-from harness.track import HARNESS_FILES, HardwareClass, Report, Score, Track
+from harness.track import HARNESS_FILES, ROOT, HardwareClass, Report, Score, Track
 from llm.answers import Verdict, judge
 from llm.calibration import calibrate
 from llm.completion import Limits, Sampling
-from llm.evidence import completion_fault, read_evidence
+from llm.evidence import check_index, completion_fault, read_evidence, text_fault, words_of
 from llm.prompt import check_prompt
 from llm.puzzles import Puzzle, dataset_sha256, read_puzzles
 
@@ -199,13 +199,19 @@ def _judge_row(row: dict[str, Any], puzzle: Puzzle, task: Task) -> list[tuple[Ve
         raise Problem(f"this must be puzzle {puzzle.index} with its completions")
     if not isinstance(completions, list) or len(completions) != task.completions:
         raise Problem(f"puzzle {puzzle.index} has no list of {task.completions} completions")
+    words = words_of(ROOT / task.model) if task.revision is None else None
     for index, completion in enumerate(completions):
-        if fault := completion_fault(completion, task.limits):
+        if fault := completion_fault(completion, task.limits) or text_fault(completion, words):
             raise Problem(f"puzzle {puzzle.index}, completion {index}: {fault}")
     return [
         (judge(puzzle, completion["text"], stopped=completion["finish"] == "stop"), completion)
         for completion in completions
     ]
+
+
+def _check_checkpoint(path: Path, recipe: Mapping[str, Any], seed: int) -> None:
+    task = TASKS.get(str(recipe.get("task")))
+    check_index(path, ROOT / task.model if task is not None and task.revision is None else None)
 
 
 def _ready() -> list[str]:
@@ -271,6 +277,7 @@ TRACK = Track(
     calibrate=calibrate,
     ready=_ready,
     prepare=_prepare,
+    check_checkpoint=_check_checkpoint,
     reports=(
         Report("progress.svg", "how training went, step by step", _progress),
         Report("completions.md", "What the model answered", _completions),

@@ -11,13 +11,15 @@ one line a level, in order, with the moves in LURD notation (see `sokoban.refere
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from harness.errors import Problem, Unavailable
-from harness.files import read_jsonl, sha256_bytes, sha256_file
+from harness.files import parse_json, read_bytes, read_jsonl, sha256_bytes, sha256_file
 from harness.intervals import wilson
 from harness.rulesets import before_2
 from harness.track import HARNESS_FILES, HardwareClass, Score, Track
@@ -129,6 +131,20 @@ def replay_evidence(evidence: Path) -> Score:
     return Score(solved / count, *wilson(solved, count), solved, count, "levels", tuple(outcomes))
 
 
+def _check_checkpoint(path: Path, recipe: Mapping[str, Any], seed: int) -> None:
+    """The file is one of tensors in the form of safetensors: a header of JSON, then exactly its tensors."""
+    content = read_bytes(path)
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = parse_json(content[8:start], path, None) if start <= len(content) else None
+    try:
+        ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
+        whole = start + max(ends) == len(content)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        whole = False
+    if not whole:
+        raise Problem("is not a file of tensors in the form of safetensors and nothing else", file=path)
+
+
 def _ready() -> list[str]:
     missing = [f"the {name} library" for name in ("torch", "safetensors") if find_spec(name) is None]
     if os.environ.get(FOLDER_VARIABLE):
@@ -180,4 +196,5 @@ TRACK = Track(
     ready=_ready,
     assets=lambda: {"Boxoban levels": describe_levels()},
     prepare=prepare,
+    check_checkpoint=_check_checkpoint,
 )

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 2**23  # bytes
 LONGEST_TEXT = 2**20  # characters of inputs
+VERSIONS = {"stable-retro", "fceumm", "genesis_plus_gx"}
+"""What `retro.emulator.versions` names."""
 SHOWN = {"frames", "ram", "splits", "screen"}
 
 
@@ -219,8 +221,11 @@ def _check_header(header: dict[str, Any]) -> None:
         raise Problem("seed is no number of 31 bits")
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
         raise Problem("checkpoint_sha256 is no SHA-256")
-    if not isinstance(versions, dict) or not all(isinstance(text, str) for text in versions.values()):
-        raise Problem("versions does not name the versions of the emulator")
+    if not isinstance(versions, dict) or not {"stable-retro"} <= versions.keys() <= VERSIONS:
+        raise Problem("versions does not name those of the emulator and its cores and no others")
+    for name, text in versions.items():
+        if not isinstance(text, str) or not re.fullmatch(r"[\w.+!-]{1,40}", text):
+            raise Problem(f"versions gives {name} as {text!r:.60}, which is no version")
     if not isinstance(header.get("class"), str):
         raise Problem("class is no name")
     wanted = evidence_header(header["class"], seed, digest, versions)

@@ -21,7 +21,7 @@ from harness.intervals import Interval, bootstrap
 from harness.rulesets import before_2
 from harness.track import HARNESS_FILES, Board, HardwareClass, Report, Score, Track
 from retro.calibration import calibrate
-from retro.evidence import Found, at, evidence_row, movie_inputs, read_evidence
+from retro.evidence import Found, at, evidence_row, movie_inputs, read_evidence, read_movies
 from retro.task import CHECKPOINT, EVIDENCE, GAMES, HASH_EVERY, SEARCHES, benchmark
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ def score(evidence: Path) -> Score:
         seed=header["seed"],
         shared_units=False,
     )
+
+
+def _check_checkpoint(path: Path, recipe: Mapping[str, Any], seed: int) -> None:
+    read_movies(path, seed)
 
 
 def replay_all(found: Sequence[Found]) -> Iterator["Replay | None"]:
@@ -195,6 +199,7 @@ TRACK = Track(
     checkpoint_name=CHECKPOINT,
     data_files=lambda: {f"{game.name}/{Path(game.rom).name}": game.rom_sha256 for game in GAMES},
     score=score,
+    check_checkpoint=_check_checkpoint,
     calibrate=calibrate,
     ready=_ready,
     reports=(

@@ -10,15 +10,14 @@ from harness.record import LOG, MANIFEST, RECORD
 
 # Replays on other machines may differ in the last bits of a bootstrap's mean.
 REPLAY_TOLERANCE = 1e-9
+LONGEST_HEADER = 2**16  # bytes
 
 
 @rule("log_order", "track")
 def checkpoint(run: RunFiles) -> str:
     """The checkpoint in the folder is the one that training saved and that played."""
-    found, header = (
-        run.home.sha256(run.checkpoint),
-        header_checkpoint(read_unpacked(run.home.file(run.evidence))),
-    )
+    found = run.home.sha256(run.checkpoint)
+    header = header_checkpoint(read_unpacked(run.home.file(run.evidence), most=LONGEST_HEADER))
     saved, loaded = run.log.get("checkpoint"), run.log.get("eval_start")
     claims = [(f"{run.name(LOG)}:{saved.line}", saved.fields["sha256"])]
     claims += [(f"{run.name(LOG)}:{loaded.line}", loaded.fields["checkpoint_sha256"])]
@@ -26,6 +25,14 @@ def checkpoint(run: RunFiles) -> str:
     for place, claim in claims:
         expect("sha256", found, claim, by=place, file=run.checkpoint)
     return found
+
+
+@rule("manifest", "track")
+def checkpoint_form(run: RunFiles) -> str:
+    """The checkpoint is what training of this recipe and seed can have saved, as far as its form tells."""
+    file = run.home.file(run.checkpoint)
+    run.home.track.check_checkpoint(file, run.manifest.recipe, run.manifest.seed)
+    return f"{file.stat().st_size:,} bytes"
 
 
 @rule("log_order", "track")
@@ -115,6 +122,7 @@ def header_checkpoint(evidence: bytes) -> object:
 
 RULES: tuple[Rule[RunFiles], ...] = (
     checkpoint,
+    checkpoint_form,
     evidence_logged,
     evidence,
     evidence_source,

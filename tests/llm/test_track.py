@@ -58,7 +58,7 @@ def failures(puzzle: Puzzle) -> list[tuple[Row, str]]:
         ({"text": "", "tokens": 1, "finish": "stop"}, NO_BLOCK),
         ({"text": f"<answer>{puzzle.solution[:-1]}", "tokens": 9, "finish": "stop"}, NO_BLOCK),
         ({"text": f"<answer>{puzzle.solution.lower()}</answer>", "tokens": 9, "finish": "stop"}, STRAY),
-        ({"text": "<answer>" + "UD" * 60 + "</answer>", "tokens": 9, "finish": "stop"}, UNSOLVED),
+        ({"text": "<answer>" + "UD" * 20 + "</answer>", "tokens": 43, "finish": "stop"}, UNSOLVED),
         (interrupted(puzzle, finish="length", answer=LIMITS.answer_tokens), CUT_OFF),
     ]
 
@@ -277,7 +277,11 @@ def test_forged_evidence_is_named_by_line(
 def test_an_edited_answer_is_worth_what_it_plays(path: Path, small: list[Puzzle]) -> None:
     rows = [row(puzzle, successes) for puzzle, successes in zip(small, F1, strict=True)]
     rows[0]["completions"][:] = [right(small[0])] * 8
-    rows[0]["completions"][3] = right(small[0]) | {"text": "<answer>UUUU</answer> solved: true"}
+    rows[0]["completions"][3] = {
+        "text": "<answer>UUUU</answer> solved: true",
+        "tokens": 20,
+        "finish": "stop",
+    }
     write_evidence(path, HEADER, rows)
     assert score(path).outcomes == (7 / 8, *(successes / 8 for successes in F1[1:]))
 

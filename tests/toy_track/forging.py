@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.checks import Check, RecordFolder, check_all
-from harness.eligibility import derived_seed
+from harness.eligibility import second_seed
 from harness.errors import Problem
 from harness.files import canonical_json, sha256_bytes, sha256_file
+from harness.manifest import read_manifest
 from harness.packed import pack_lines, read_unpacked
 from harness.readme import RESULTS, replace_block, results_block
 from harness.record import read_record, worse
-from harness.track import Score, Track, load_track
+from harness.track import ROOT, Score, Track, load_track
 from toy_track.track import evidence
 
 Event = dict[str, Any]
@@ -28,7 +29,7 @@ class Forged:
 
     def __init__(self, original: Path, checkout: Path, root: Path) -> None:
         record = read_record(original / "record.json")
-        self.track = load_track(record.track).of_class(record.hardware_class)
+        self.track = load_track(record.track).under(record.ruleset).of_class(record.hardware_class)
         self.root, self._original, self._checkout = root, original, checkout
         self.restore()
 
@@ -188,8 +189,7 @@ class Forged:
     def follow_first(self) -> None:
         """Give the second run the seed that follows from the first run as it is."""
         self.part = ""
-        played = sha256_file(self / self.track.evidence_name)
-        seed = derived_seed(played, self.read_manifest()["recipe_sha256"])
+        seed = second_seed(self / self.track.evidence_name, read_manifest(self / "manifest.json"))
         self.part = "verification"
         self.reseed(seed)
 
@@ -309,6 +309,33 @@ def both(step: Step) -> Step:
 def play(change: Callable[[list[Row]], object]) -> Step:
     """Other lines of evidence, and all that follows from them."""
     return lambda f: f.play(change)
+
+
+def update(line: int, **changes: object) -> Step:
+    """Other fields in a line of evidence, and all that follows from them."""
+    return play(lambda rows: rows[line].update(changes))
+
+
+def copy_play(source: str, *, header: int = 1) -> Step:
+    """The evidence at a path from the folder of the track's records, under the header of the run at hand."""
+
+    def forge(f: Forged) -> None:
+        other = read_unpacked(f.path.parent / source.replace("*", f.path.name)).splitlines()
+        f.play(lambda rows: rows.__setitem__(slice(header, None), map(json.loads, other[header:])))
+
+    return forge
+
+
+def shorten(events: list[Event]) -> None:
+    """Cut the second half of the steps out of a log, and count them anew."""
+    steps = [event for event in events if event["event"] == "step"]
+    del events[position(events, "step") + len(steps) // 2 : position(events, "train_stop")]
+    events[position(events, "train_stop")]["steps"] = len(steps) // 2
+
+
+def sibling(track: str, name: str) -> Step:
+    """Another standing record beside this one."""
+    return lambda f: shutil.copytree(ROOT / "records" / track / name, f.path.with_name(name))
 
 
 def _line(row: Row) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import Problem
-from harness.files import read_jsonl
+from harness.files import read_json, read_jsonl
 from harness.intervals import wilson
 from harness.track import HardwareClass, Report, Score, Track
 
@@ -70,6 +70,12 @@ def mistakes(folder: Path) -> str:
     return "".join(f"- {' '.join(map(str, numbers)) or 'none'}\n" for numbers in wrong)
 
 
+def check_checkpoint(path: Path, recipe: Mapping[str, Any], seed: int) -> None:
+    """A checkpoint is a JSON object."""
+    if not isinstance(read_json(path), dict):
+        raise Problem("is no object", file=path)
+
+
 TRACK = Track(
     name="toy_track",
     title="Squares",
@@ -86,6 +92,7 @@ TRACK = Track(
     checkpoint_name="checkpoint.bin",
     data_files=data_files,
     score=score,
+    check_checkpoint=check_checkpoint,
     calibrate=calibrate,
     ready=ready,
     reports=(Report("mistakes.md", "wrong answers", mistakes),),
