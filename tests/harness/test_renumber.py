@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from pull_requests import Repository, make_repository
 
 from harness.errors import Problem
 from harness.record import read_record
 from harness.renumber import main, next_number, renumber
 from harness.submission.review import review
 from harness.verify import verify_record
-from pull_requests import Repository, make_repository
 
 
 @pytest.fixture(scope="module")
