@@ -1,5 +1,7 @@
 """Check records: `python verify_record.py records/<track>/<record>...` prints every check of every record.
 
+Under the checks stand remarks: what is too good or too regular to pass without a look. They fail nothing.
+
 Exits 0 where all records pass that were not invalidated, 1 where any check fails or is pending, 2 on a path
 that is no folder, and 3 where nothing fails but this machine lacks what some check takes.
 """
@@ -14,6 +16,7 @@ from rich.text import Text
 
 from harness.checks import Check, RecordFolder, check_all
 from harness.errors import Problem
+from harness.remarks import Remark, remarks
 from harness.standing import is_invalidated
 from harness.track import ROOT
 
@@ -26,8 +29,15 @@ def verify_record(path: Path, *, root: Path = ROOT) -> list[Check]:
     return check_all(RecordFolder(path, root=root))
 
 
-def show(path: Path, checks: Sequence[Check], console: Console) -> bool:
-    """Print a record's checks as a table; whether all passed."""
+def remarks_on(home: RecordFolder, checks: Sequence[Check]) -> list[Remark]:
+    """What to look at in a record, beside its siblings; nothing where a check failed, which says enough."""
+    if any(check.failed for check in checks):
+        return []
+    return remarks(home, [RecordFolder(path, root=home.root) for path in home.siblings()])
+
+
+def show(path: Path, checks: Sequence[Check], console: Console, noticed: Sequence[Remark] = ()) -> bool:
+    """Print a record's checks, and the remarks on it, as tables; whether all checks passed."""
     pending, failed = sum(check.pending for check in checks), sum(check.failed for check in checks)
     verdict = f"all {len(checks)} checks passed"
     if not all(check.passed for check in checks):
@@ -43,6 +53,16 @@ def show(path: Path, checks: Sequence[Check], console: Console) -> bool:
         word = _PASS if check.passed else word
         table.add_row(Text(check.name), word, Text(check.reason))
     console.print(table)
+    if noticed:
+        seen = Table(
+            title="Remarks, which fail nothing: look here", title_justify="left", header_style="bold"
+        )
+        seen.add_column("remark", no_wrap=True)
+        seen.add_column("what was noticed", overflow="fold")
+        for remark in noticed:
+            seen.add_row(Text(remark.name, "yellow"), Text(remark.text))
+        console.print(seen)
+        verdict += f"; {len(noticed)} {'remark' if len(noticed) == 1 else 'remarks'}"
     console.print(Text(f"{path}: {verdict}"), soft_wrap=True)
     return all(check.passed for check in checks)
 
@@ -62,8 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(width=None if Console().is_terminal else 200)
     found: list[Check] = []
     for path in paths:
-        checks = verify_record(path)
-        show(path, checks, console)
+        home = RecordFolder(path, root=ROOT)
+        checks = check_all(home)
+        show(path, checks, console, remarks_on(home, checks))
         if is_invalidated(path):
             console.print(f"{path}: it was invalidated, so what fails does not count", markup=False)
         else:

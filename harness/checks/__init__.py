@@ -12,7 +12,7 @@ from harness.checks.base import Check, Pending, RecordFolder, Rule, RunFiles
 from harness.errors import Problem, Unavailable
 from harness.record import SECOND
 
-__all__ = ["CHECKS", "Check", "RecordFolder", "check_all"]
+__all__ = ["CHECKS", "Check", "RecordFolder", "check_all", "printable"]
 
 _RUN: tuple[Rule[RunFiles], ...] = (
     *run.MANIFEST_RULES,
@@ -49,20 +49,20 @@ def check_all(home: RecordFolder) -> list[Check]:
 
 def _try(step: _Step, home: RecordFolder) -> Check:
     try:
-        return Check(step.name, True, _printable(step.examine(home)))
+        return Check(step.name, True, printable(step.examine(home)))
     except Problem as problem:
         reason = str(problem).replace(f"{home.path}/", "")
         if isinstance(problem, Unavailable):
-            return Check(step.name, False, _printable(f"cannot be checked here: {reason}"), unavailable=True)
-        return Check(step.name, False, _printable(reason), isinstance(problem, Pending))
+            return Check(step.name, False, printable(f"cannot be checked here: {reason}"), unavailable=True)
+        return Check(step.name, False, printable(reason), isinstance(problem, Pending))
     except ImportError as error:
         reason = f"cannot be checked here: {error}. Remedy: install the extras of this track"
-        return Check(step.name, False, _printable(reason), unavailable=True)
+        return Check(step.name, False, printable(reason), unavailable=True)
     except Exception as error:  # whatever a record holds, the other rules are still tried
-        return Check(step.name, False, _printable(f"cannot be checked: {type(error).__name__}: {error}"))
+        return Check(step.name, False, printable(f"cannot be checked: {type(error).__name__}: {error}"))
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text, bounded, with all escaped that could move a terminal's cursor or turn its writing round."""
     text = text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}... ({len(text):,} characters)"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
