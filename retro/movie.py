@@ -17,7 +17,7 @@ import stable_retro
 from pydantic import BaseModel, Field, ValidationError
 
 from harness.errors import Problem
-from harness.files import STRICT, canonical_json, parse_json, read_bytes, write_atomic
+from harness.files import STRICT, canonical_json, parse_json, write_atomic
 from retro.inputs import LONGEST, mask
 
 _LARGEST = {"Header.txt": 2**16, "Core.bin": 2**24, "Input Log.txt": 2**26, "Speedrun.json": 2**24}
@@ -139,9 +139,18 @@ def read_movie(path: Path) -> Movie:
             `LONGEST` frames.
     """
     try:
-        return _parse(read_bytes(path))
+        return _parse(_content(path))
     except Problem as problem:
         raise Problem(problem.reason, file=path, line=problem.line, remedy=problem.remedy) from problem
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, which may be a device without an end."""
+    try:
+        with path.open("rb") as handle:
+            return handle.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise Problem(f"cannot be read: {error.strerror or error}") from error
 
 
 def _parse(content: bytes) -> Movie:
@@ -199,6 +208,8 @@ def _unpack(content: bytes) -> dict[str, bytes]:
                 largest = _LARGEST.get(info.filename)
                 if largest is None:
                     continue
+                if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise Problem(f"{info.filename} is packed otherwise than by deflate")
                 with archive.open(info) as handle:
                     members[info.filename] = handle.read(largest + 1)
                 if len(members[info.filename]) > largest:

@@ -264,6 +264,23 @@ def test_a_file_that_is_cut_short_or_changed_anywhere(tmp_path: Path) -> None:
             continue
 
 
+@pytest.mark.parametrize("kind", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_packing_that_unpacks_without_bounds_is_refused(
+    tmp_path: Path, members: dict[str, bytes], kind: int
+) -> None:
+    path = tmp_path / "bomb.bk2"
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(Problem, match="is packed otherwise than by deflate"):
+        read_movie(path)
+
+
+def test_a_file_without_an_end_is_a_problem() -> None:
+    with pytest.raises(Problem, match=r"^/dev/zero: larger than [\d,]+ bytes$"):
+        read_movie(Path("/dev/zero"))
+
+
 def test_a_missing_movie_is_named(tmp_path: Path) -> None:
     with pytest.raises(Problem, match=r"none\.bk2: cannot be read"):
         read_movie(tmp_path / "none.bk2")
