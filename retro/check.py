@@ -5,6 +5,13 @@
 It loads the package, plays its game at random, and plays a part of that again in two fresh processes.
 """
 
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +20,8 @@ from harness.errors import Problem
 from retro.packages import GamePackage, load_package
 from retro.random_play import FRAMES, Survey, survey
 from retro.replay import replay_fresh
+
+PATIENCE = 30.0  # seconds that loading a package, or the play of one frame, may take
 
 
 def differences(spec: str, found: Survey) -> list[str]:
@@ -28,6 +37,36 @@ def differences(spec: str, found: Survey) -> list[str]:
     return []
 
 
+@contextmanager
+def impatient() -> Iterator[Callable[[], None]]:
+    """Gives a function to call with every frame; a Problem, with the line that runs, where it is not called
+    for `PATIENCE` seconds. For the main thread."""
+    count, seen = 0, -1
+
+    def beat() -> None:
+        nonlocal count
+        count += 1
+
+    def look(_: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        if seen == count:
+            stack = traceback.extract_stack(frame)
+            ours = [
+                entry for entry in stack if not entry.filename.startswith((sys.base_prefix, sys.prefix, "<"))
+            ]
+            reason = f"the package has kept this process waiting for {PATIENCE:g} s: this does not return"
+            raise Problem(reason, file=ours[-1].filename, line=ours[-1].lineno)
+        seen = count
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE / 2, PATIENCE / 2)
+    try:
+        yield beat
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 # ---- the command -------------------------------------------------------------------------------------------
 
 
@@ -35,8 +74,9 @@ def run_check(spec: str, seed: int = 0, frames: int | None = None) -> int:
     """Print what is found; exit status 1 where the package breaks a rule or its game is not deterministic."""
     console = Console()
     try:
-        package = load_package(spec)
-        found = survey(package, seed, FRAMES if frames is None else frames)
+        with impatient() as beat:
+            package = load_package(spec)
+            found = survey(package, seed, FRAMES if frames is None else frames, beat)
         faults = [*found.faults, *differences(spec, found)]
     except Problem as problem:
         console.print(Text(f"FAIL: {problem}"))

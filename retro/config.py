@@ -13,6 +13,7 @@ from retro.search.modes import load_mode
 from retro.search.settings import Settings
 
 CONFIGS = ROOT / "retro" / "configs"
+MOST_WORKERS = 256
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,10 @@ def read_config(name: str) -> Config:
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+)", str(error))
         raise Problem(f"no TOML: {error}", file=path, line=int(place[1]) if place else None) from error
-    own = {key: _count(table, key, path, text) for key in ("seed", "workers")}
+    own = {
+        key: _count(table, key, most, path, text)
+        for key, most in (("seed", 2**31 - 1), ("workers", MOST_WORKERS))
+    }
     try:
         settings = Settings.read({key: value for key, value in table.items() if key not in own})
         for mode in settings.modes:
@@ -59,12 +63,13 @@ def _text(path: Path) -> str:
         raise Problem(f"no UTF-8 text: {error}", file=path) from error
 
 
-def _count(table: dict[str, Any], key: str, path: Path, text: str) -> int:
+def _count(table: dict[str, Any], key: str, most: int, path: Path, text: str) -> int:
     if key not in table:
         raise Problem(f"the setting {key!r} is missing", file=path)
     value = table[key]
-    if type(value) is not int or not 0 <= value < 2**31:
-        raise Problem(f"{key} is {value!r}, expected a whole number from 0", file=path, line=_line(text, key))
+    if type(value) is not int or not 0 <= value <= most:
+        reason = f"{key} is {value!r}, expected a whole number from 0 to {most:,}"
+        raise Problem(reason, file=path, line=_line(text, key))
     return value
 
 

@@ -1,9 +1,13 @@
-"""FIXED: what is wrong with a game package, as far as it shows without running the game."""
+"""FIXED: what is wrong with a game package: as it shows before the game runs, and where it fails in play."""
 
 import math
 import re
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from keyword import iskeyword
+from pathlib import Path
 from typing import Any, TypeGuard
 
 from harness.errors import Problem
@@ -12,6 +16,9 @@ from retro.inputs import parse_inputs
 from retro.packages import GamePackage, Ram, State, Variable
 
 INTEGRATION_FILES = ("data.json", "scenario.json", "metadata.json")
+
+LONGEST_HOLD = 3_600  # frames, a minute
+LONGEST_TRANSIT = 36_000  # frames, ten minutes
 
 _TYPE = re.compile(r"[|<>=][uidn][1-8]")
 _STATE_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -32,13 +39,47 @@ def faults(package: GamePackage) -> list[str]:
         return found
     found = [*_variables(package), *_states(package)]
     try:
+        if not isinstance(folder := package.integration, Path):
+            return [*found, "integration must be a path"]
         for name in INTEGRATION_FILES:
-            read_json(package.integration / name)
+            read_json(folder / name)
         buttons = package.console_buttons
     except Problem as problem:
         return [*found, str(problem)]
     found += [*_buttons(package, buttons), *_hints(package, buttons)]
     return found or list(_calls(package))
+
+
+@contextmanager
+def blaming(package: GamePackage | None) -> Iterator[None]:
+    """Turn an exception that comes out of the package's own code into a Problem with its file and line."""
+    try:
+        yield
+    except Problem:
+        raise
+    except (Exception, SystemExit) as error:
+        place = place_of(package, error) if package is not None else None
+        if place is None:
+            raise
+        remedy = "mend it; python -m retro.run check plays it at random"
+        raise Problem(
+            f"the package fails: {said(error)}", file=place[0], line=place[1], remedy=remedy
+        ) from error
+
+
+def place_of(package: GamePackage, error: BaseException) -> tuple[str, int | None] | None:
+    """File and line of the package's own classes that an exception came out of; None where it did not."""
+    kinds = [
+        kind for kind in type(package).__mro__ if issubclass(kind, GamePackage) and kind is not GamePackage
+    ]
+    own = {sys.modules[kind.__module__].__file__ for kind in kinds}
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in own]
+    return (frames[-1].filename, frames[-1].lineno) if frames else None
+
+
+def said(error: BaseException) -> str:
+    """The kind of an exception and its words, if it has any."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _is_list(value: object) -> bool:
@@ -55,8 +96,8 @@ def are_combinations(value: object) -> TypeGuard[Sequence[Sequence[str]]]:
     )
 
 
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 1
+def _is_count(value: object, most: int) -> bool:
+    return type(value) is int and 1 <= value <= most
 
 
 _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
@@ -79,10 +120,17 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: are_combinations(value),
     ),
     "holds": (
-        "a list of different numbers of frames, each 1 or more",
-        lambda value: _is_list(value) and all(map(_is_count, value)) and len(set(value)) == len(value),
+        f"a list of different numbers of frames, each from 1 to {LONGEST_HOLD:,}",
+        lambda value: (
+            _is_list(value)
+            and all(_is_count(hold, LONGEST_HOLD) for hold in value)
+            and len(set(value)) == len(value)
+        ),
     ),
-    "transit_limit": ("a number of frames, 1 or more", _is_count),
+    "transit_limit": (
+        f"a number of frames, from 1 to {LONGEST_TRANSIT:,}",
+        lambda value: _is_count(value, LONGEST_TRANSIT),
+    ),
     "hints": (
         "a dictionary, state -> list of inputs as text",
         lambda value: (
@@ -131,11 +179,11 @@ def _combinations(what: str, given: object, console: Sequence[str | None]) -> It
     known = ", ".join(name for name in console if name)
     for combination in given:
         for name in combination:
-            if name is None or name not in console:
+            if not isinstance(name, str) or name not in console:
                 yield f"the console has no button {name!r} (it has {known})"
-        if len(set(combination)) != len(combination):
+        if any(combination.count(name) > 1 for name in combination):
             yield f"the combination {tuple(combination)} repeats a button"
-    if len({frozenset(combination) for combination in given}) != len(given):
+    if len({frozenset(map(str, combination)) for combination in given}) != len(given):
         yield f"{what} repeats a combination"
 
 
@@ -156,10 +204,10 @@ def _hints(package: GamePackage, console: tuple[str | None, ...]) -> Iterator[st
 def _calls(package: GamePackage) -> Iterator[str]:
     zeros = package.ram_type(*[0] * len(package.variables))
     for state in package.states:
-        yield from _call(f"state {state.name!r}: enter", state.enter, zeros, _is_bool, "True or False")
+        yield from _call(f"state {state.name!r}: enter", state.enter, zeros, is_bool, "True or False")
         yield from _call(f"state {state.name!r}: reward", state.reward, zeros, is_finite, "a finite number")
-        yield from _call(f"state {state.name!r}: dead", state.dead, zeros, _is_bool, "True or False")
-    yield from _call("cell", package.cell, zeros, is_cell, "a tuple of plain integers")
+        yield from _call(f"state {state.name!r}: dead", state.dead, zeros, is_bool, "True or False")
+    yield from _call("cell", package.cell, zeros, is_cell, f"a {CELL}")
 
 
 def _call(
@@ -169,22 +217,29 @@ def _call(
         value = function(ram)
     except NotImplementedError:
         yield f"{what} is missing"
-    except Exception as error:
-        yield f"{what} fails where all variables are 0: {type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        yield f"{what} fails where all variables are 0: {said(error)}"
     else:
         if not fits(value):
             yield f"{what} must give {kind}, not {value!r}"
 
 
-def _is_bool(value: object) -> bool:
+CELL = "tuple of plain integers of at most 64 bits"
+
+
+def is_bool(value: object) -> bool:
+    """Whether a state's `enter` or `dead` may give this."""
     return type(value) is bool
 
 
 def is_finite(value: object) -> bool:
     """Whether a state's `reward` may give this."""
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    try:
+        return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    except OverflowError:  # a whole number too large for a floating-point one
+        return False
 
 
 def is_cell(value: object) -> bool:
     """Whether a package's `cell` may give this."""
-    return type(value) is tuple and all(type(item) is int for item in value)
+    return type(value) is tuple and all(type(item) is int and -(2**63) <= item < 2**63 for item in value)

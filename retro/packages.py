@@ -154,11 +154,15 @@ class GamePackage:
         return Emulator(self.rom, self.variables)
 
     @property
-    def source_sha256(self) -> str:
-        """Of the Python files that the class is written in: its module, or the package it lies in."""
+    def source_files(self) -> list[Path]:
+        """The Python files that the class is written in: its module, or the package it lies in."""
         path = Path(str(sys.modules[type(self).__module__].__file__))
-        files = sorted(path.parent.glob("*.py")) if path.name == "__init__.py" else [path]
-        return sha256_bytes(b"".join(read_bytes(file) for file in files))
+        return sorted(path.parent.glob("*.py")) if path.name == "__init__.py" else [path]
+
+    @property
+    def source_sha256(self) -> str:
+        """Of `source_files`."""
+        return sha256_bytes(b"".join(read_bytes(file) for file in self.source_files))
 
 
 # ---- loading -----------------------------------------------------------------------------------------------
@@ -186,7 +190,7 @@ def load_package(spec: str) -> GamePackage:
         )
     try:
         made = package()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Problem(f"{package.__name__}() fails: {_said(error)}", remedy="let it take nothing") from error
     validate(made)
     return made
@@ -202,7 +206,7 @@ def _module(name: str) -> Any:
                 remedy="run where it can be imported, or set PYTHONPATH",
             ) from error
         raise Problem(f"module {name!r} needs the module {error.name!r}", remedy="install it") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Problem(f"module {name!r} cannot be imported: {_said(error)}") from error
 
 
@@ -248,8 +252,10 @@ def _shipped(name: str) -> Path:
 
 def validate(package: GamePackage) -> None:
     """A Problem that lists all that is wrong with a package, as far as it shows without running the game."""
-    from retro.faults import faults
+    from retro.faults import blaming, faults
 
-    if found := faults(package):
+    with blaming(package):  # of fields that are computed
+        found = faults(package)
+    if found:
         kind = type(package)
         raise Problem(f"package {kind.__module__}:{kind.__qualname__} is malformed: {'; '.join(found)}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.errors import Problem
 from retro.emulator import Emulator, mask
-from retro.faults import is_cell, is_finite
+from retro.faults import CELL, is_bool, is_cell, is_finite, place_of, said
 from retro.packages import Cell, GamePackage, Ram
 from retro.packing import pack, unpack
 
@@ -70,10 +70,11 @@ class Survey:
 class Explorer:
     """Random play of one package on one emulator."""
 
-    def __init__(self, package: GamePackage, emulator: Emulator, seed: int) -> None:
+    def __init__(self, package: GamePackage, emulator: Emulator, seed: int, beat: Callable[[], None]) -> None:
         self.package = package
         self.emulator = emulator
         self.frames = 0
+        self._beat = beat
         self._random = random.Random(seed)
         self._masks = [
             [mask(names, emulator.buttons) for names in state.buttons or package.buttons]
@@ -98,8 +99,16 @@ class Explorer:
         seen = zip(self.package.variables, self._seen, strict=True)
         unchanging = [name for name, values in seen if len(values) < 2]
         seconds = time.monotonic() - started
+        if not any(self._spots) and not self._faults:
+            self._fault("nothing", self._nothing(), self.emulator.values())
         faults = list(self._faults.values())
         return Survey(self._visits, self.frames, seconds, unchanging, faults, inputs, ram_hash)
+
+    def _nothing(self) -> str:
+        """Why there is no situation to play on from."""
+        if self._state < 0:
+            return f"no state holds for {self.package.transit_limit} frames after power-on"
+        return f"the run is lost when {self.package.states[self._state].name} begins"
 
     def _burst(self) -> None:
         """Go to a savestate and play on from there."""
@@ -148,10 +157,12 @@ class Explorer:
 
     def _look(self, ram: Ram) -> int:
         """Note what holds; the first state that does."""
+        self._beat()
         for values, value in zip(self._seen, ram, strict=True):
             values.add(value)
         states = self.package.states
-        holding = [index for index, state in enumerate(states) if self._call(state.name, state.enter, ram)]
+        enters = ((index, f"{state.name}: enter", state.enter) for index, state in enumerate(states))
+        holding = [index for index, what, enter in enters if self._is(what, enter, ram)]
         if len(holding) > 1:
             names = " and ".join(states[index].name for index in holding)
             self._fault(f"overlap {names}", f"the states {names} hold at once", ram)
@@ -160,7 +171,8 @@ class Explorer:
             visit = self._visits[self._state]
             visit.frames += 1
             visit.reached = min(visit.reached or self.emulator.frame, self.emulator.frame)
-        if self._state >= 0 and self._call(states[self._state].name, states[self._state].dead, ram):
+        last = states[self._state]
+        if self._state >= 0 and self._is(f"{last.name}: dead", last.dead, ram):
             self._visits[self._state].deaths += 1
             return _LOST
         return holding[0] if holding else _TRANSIT
@@ -168,12 +180,16 @@ class Explorer:
     def _keep(self, index: int, ram: Ram) -> None:
         """Note the cell of a situation, and hold its savestate if it is the first of it."""
         state = self.package.states[index]
-        reward = self._call(state.name, state.reward, ram)
+        reward = self._call(f"{state.name}: reward", state.reward, ram)
         if not is_finite(reward):
             return self._fault(f"reward {state.name}", f"the reward of {state.name} is {reward!r}", ram)
         cell = self._call("cell", self.package.cell, ram)
         if not is_cell(cell):
-            return self._fault("cell", f"cell gives {cell!r}, which is no tuple of plain integers", ram)
+            return self._fault("cell", f"cell gives {cell!r}, which is no {CELL}", ram)
+        if (again := self._call("cell", self.package.cell, ram)) != cell:
+            return self._fault(
+                "other cell", f"cell gives {cell!r}, and {again!r} when it is called again", ram
+            )
         self._width = len(cell) if self._width is None else self._width
         if len(cell) != self._width:
             self._fault("width", f"cell gives {len(cell)} numbers, and {self._width} elsewhere", ram)
@@ -190,26 +206,35 @@ class Explorer:
         inputs = [buttons for buttons, frames in self._runs for _ in range(frames)]
         return inputs, self.emulator.ram_hash()
 
+    def _is(self, what: str, function: Callable[[Ram], Any], ram: Ram) -> bool:
+        """What `enter` or `dead` gives; anything but True and False is a fault."""
+        value = self._call(what, function, ram)
+        if not is_bool(value):
+            self._fault(what, f"{what} gives {value!r}, which is neither True nor False", ram)
+        return bool(value)
+
     def _call(self, what: str, function: Callable[[Ram], Any], ram: Ram) -> Any:
         try:
             return function(ram)
-        except Exception as error:
-            raise Problem(
-                f"{what} fails in frame {self.emulator.frame}: {type(error).__name__}: {error}, at {ram}"
-            ) from error
+        except (Exception, SystemExit) as error:
+            file, line = place_of(self.package, error) or (None, None)
+            reason = f"{what} fails in frame {self.emulator.frame}: {said(error)}, at {ram}"
+            raise Problem(reason, file=file, line=line) from error
 
     def _fault(self, key: str, text: str, ram: Ram) -> None:
         self._faults.setdefault(key, f"{text}, first in frame {self.emulator.frame}: {ram}")
 
 
-def survey(package: GamePackage, seed: int = 0, frames: int = FRAMES) -> Survey:
-    """Play a package's game at random in this process, which must hold no emulator.
+def survey(
+    package: GamePackage, seed: int = 0, frames: int = FRAMES, beat: Callable[[], None] = lambda: None
+) -> Survey:
+    """Play a package's game at random in this process, which must hold no emulator; `beat` comes every frame.
 
     Raises:
         Problem: a function of the package fails; its variables or its ROM do not fit the console.
     """
     emulator = package.open()
     try:
-        return Explorer(package, emulator, seed).run(frames)
+        return Explorer(package, emulator, seed, beat).run(frames)
     finally:
         emulator.close()

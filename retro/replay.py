@@ -11,6 +11,7 @@ import xxhash
 from harness.errors import Problem
 from harness.files import sha256_file
 from retro.emulator import Emulator, console_of, versions
+from retro.faults import blaming
 from retro.fresh import run_fresh
 from retro.inputs import parse_inputs
 from retro.movie import Evidence, Movie, read_movie
@@ -81,7 +82,8 @@ def replay(
     """
     emulator = package.open()
     try:
-        return _play(emulator, package, inputs, hash_every, watch)
+        with blaming(package):
+            return _play(emulator, package, inputs, hash_every, watch)
     finally:
         emulator.close()
 
@@ -254,7 +256,8 @@ def play_job(job: Mapping[str, Any]) -> dict[str, Any]:
             "the movie starts from a savestate, not from power-on",
             remedy="only runs of the whole game can be verified: record it with State.NONE",
         )
-    shown = _play(emulator, package, job["inputs"], job["hash_every"], None)
+    with blaming(package):
+        shown = _play(emulator, package, job["inputs"], job["hash_every"], None)
     return shown._asdict() | {"boot": _packed(shown.boot)}
 
 

@@ -11,7 +11,9 @@ A search that was stopped, in whatever way, goes on by the same command; `improv
 """
 
 import argparse
+import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -22,7 +24,7 @@ from harness.errors import Problem, run_command
 from harness.files import read_bytes, sha256_file, unwritable
 from harness.lock import locked
 from harness.progress import progress_bar
-from retro.config import Config, read_config
+from retro.config import MOST_WORKERS, Config, read_config
 from retro.emulator import CONSOLES, console_of
 from retro.inputs import parse_inputs
 from retro.packages import GamePackage, load_package
@@ -48,10 +50,13 @@ def main() -> int:
 
     command = commands.add_parser("improve", help="search every segment again, bounded by its frames")
     command.add_argument("folder", type=Path)
-    command.add_argument("--passes", type=int, default=1, help="times through all segments (default: 1)")
+    command.add_argument("--passes", type=whole(1), default=1, help="times through all segments (default: 1)")
     command.add_argument("--config", help="settings for it (default: those of the folder)")
     command.add_argument(
-        "--workers", type=int, default=2, help="processes with an emulator each (default: 2)"
+        "--workers",
+        type=whole(0, MOST_WORKERS),
+        default=2,
+        help="processes with an emulator each (default: 2)",
     )
     command.set_defaults(run=lambda o: improve(o.folder, o.passes, o.config, o.workers))
 
@@ -68,14 +73,14 @@ def main() -> int:
     command.set_defaults(run=lambda o: play(o.source, o.scale, o.package))
 
     command = commands.add_parser("verify", help="replay a movie from power-on in a fresh process")
-    command.add_argument("movie", type=Path)
+    command.add_argument("movie", type=Path, help="a .bk2, or a run folder that holds one")
     command.add_argument("--package", help="of a game that no package of retro/games knows")
     command.set_defaults(run=lambda o: verify_movie(o.movie, o.package))
 
     command = commands.add_parser("check", help="look for mistakes in a game package by playing at random")
     command.add_argument("package", help="a folder of retro/games, or module:Class")
-    command.add_argument("--seed", type=int, default=0)
-    command.add_argument("--frames", type=int, help="how many to play")
+    command.add_argument("--seed", type=whole(0), default=0)
+    command.add_argument("--frames", type=whole(1), help="how many to play")
     command.set_defaults(run=lambda o: check(o.package, o.seed, o.frames))
 
     options = parser.parse_args()
@@ -188,6 +193,10 @@ def play(source: Path, scale: int, spec: str | None) -> int:
 def verify_movie(path: Path, spec: str | None) -> int:
     from retro.replay import verify
 
+    if path.is_dir():
+        path /= MOVIE
+        if not path.exists():
+            raise Problem("holds no movie", file=path.parent, remedy="write it: python -m retro.run play")
     shown = verify(path, spec)
     for difference in shown.differences:
         print(f"{path}: {difference}")
@@ -210,12 +219,25 @@ def check(spec: str, seed: int, frames: int | None) -> int:
 # ---- helpers -----------------------------------------------------------------------------------------------
 
 
+def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """Reads a whole number of the command line."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,10}", text, re.ASCII) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most:,}")
+        return int(text)
+
+    return read
+
+
 def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Route:
     """The route in a folder, to go on with, or a new one."""
     rom = sha256_file(package.rom)
     if not (folder / "route.json").exists():
         try:
             folder.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise Problem("is no folder", file=folder, remedy="choose another with --out") from error
         except OSError as error:
             raise unwritable(folder, error) from error
         return Route(spec, package.name, rom, config.seed, config.settings, package.source_sha256)

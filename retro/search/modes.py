@@ -5,6 +5,7 @@ import random
 from typing import Protocol
 
 from harness.errors import Problem
+from retro.faults import said
 from retro.search.archive import Archive
 from retro.search.settings import MODES
 from retro.search.world import Start, World
@@ -27,9 +28,9 @@ def load_mode(name: str) -> Mode:
     module_name, _, class_name = MODES.get(name, name).partition(":")
     try:
         mode: Mode = getattr(importlib.import_module(module_name), class_name)()
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+    except (Exception, SystemExit) as error:  # whatever a module of someone else's does
         remedy = f"use {', '.join(MODES)}, or module:Class of your own"
-        raise Problem(f"there is no search mode {name!r}: {error}", remedy=remedy) from error
+        raise Problem(f"there is no search mode {name!r}: {said(error)}", remedy=remedy) from error
     return mode
 
 

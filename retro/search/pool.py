@@ -18,12 +18,14 @@ from typing import Any, Protocol
 from tqdm import tqdm
 
 from harness.errors import Problem
+from retro.faults import blaming
 from retro.packages import Cell, GamePackage, load_package
 from retro.search.archive import Runs
 from retro.search.modes import Mode, load_mode
 from retro.search.world import Beginning, Knowledge, Result, Start, World
 
 DEATHS = 3  # workers that a piece of work may take with it
+SILENCE = 120.0  # seconds without an answer of any worker after which that is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,12 @@ class Worker:
         news.tell(self.knowledge)
 
     def do(self, items: Sequence[Item]) -> list[Done]:
-        return [self._do(item) for item in items]
+        with blaming(self.world.package):
+            return [self._do(item) for item in items]
 
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
-        return self.world.arrive(inputs)
+        with blaming(self.world.package):
+            return self.world.arrive(inputs)
 
     def _do(self, item: Item) -> Done:
         if item.mode not in self._modes:
@@ -149,7 +153,12 @@ class Processes:
                 if place not in busy and todo:
                     busy[place] = todo.pop()
                     self._send(place, items[busy[place]])
-            ready = wait([self._workers[place][1] for place in busy])
+            ready = wait([self._workers[place][1] for place in busy], SILENCE)
+            if not ready:
+                tqdm.write(
+                    f"No worker has answered for {SILENCE:.0f} s. Should the machine not be busy, a function "
+                    f"of the package or of a mode does not return: python -m retro.run check {self._spec}"
+                )
             for place in [place for place in busy if self._workers[place][1] in ready]:
                 index = busy.pop(place)
                 try:

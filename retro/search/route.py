@@ -196,6 +196,8 @@ class RouteSearch:
         path = self.folder / SEGMENT
         if attempt == 0 and ahead is None and path.is_file():
             ahead = load_search(path, beginning, self.route.settings)
+            if ahead is None:
+                print(f"{path} holds no search of this segment by this version: it begins anew", flush=True)
         if attempt == 0 and ahead is not None:
             return ahead
         return SegmentSearch(beginning, self.route.settings, f"{self.route.seed}:{attempt}")

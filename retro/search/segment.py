@@ -56,7 +56,9 @@ class SegmentSearch:
         """`frames` when a cell was last new, or reached faster."""
         self.deaths = 0
         self.transit = 0
-        """Frames of the shortest transit of a crossing."""
+        """Frames of the shortest transit of a crossing that was found here; 0 = none was."""
+        self.crossed = False
+        """Whether a crossing was found here; that of `known` was not."""
         self.mode_frames = dict.fromkeys(settings.modes, 0)
         self.first: int | None = None
         """Frames of the fastest crossing when the search ended, before the last shaving."""
@@ -194,7 +196,8 @@ class SegmentSearch:
                     node.visits += 1
             for crossing in result.crossings:
                 runs = (*paths[crossing.start], *crossing.runs)
-                self.transit = min(self.transit, crossing.transit) if self.solutions else crossing.transit
+                self.transit = min(self.transit, crossing.transit) if self.crossed else crossing.transit
+                self.crossed = True
                 if self._solve(Solution(crossing.frames, runs, crossing.into)):
                     self.archive.keep_exit(crossing.start, crossing.runs, crossing.frames)
             for found in result.found:

@@ -14,6 +14,8 @@ MODES = {
 }
 """The modes that the engine brings, by short name."""
 
+MOST_ITEMS = 10_000  # a round is planned before any of it is played
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -53,6 +55,8 @@ class Settings:
             least = 0 if field.name in ("lookahead", "shave", "settle") else 1
             if type(value) is not int or value < least:
                 raise Problem(f"{field.name} is {value!r}, expected a whole number of at least {least}")
+            if field.name == "items" and value > MOST_ITEMS:
+                raise Problem(f"items is {value:,}, expected at most {MOST_ITEMS:,}")
         if not self.modes:
             raise Problem("modes names no mode")
         for name, share in self.modes.items():

@@ -128,6 +128,8 @@ def _rebuild(
             strict=True,
         )
     ]
+    if any(node.parent >= node.index for node in nodes):  # nor could a path be followed to its end
+        raise ValueError("a cell was reached from a later one")
     counts = meta["counts"]
     search = SegmentSearch(beginning, settings, counts["seed"])
     search.archive.restore(nodes, meta["next_index"], meta["dropped"], dict(meta["beaten"]))
@@ -139,6 +141,7 @@ def _rebuild(
         Solution(solution["frames"], run, _beginning(solution["into"], blob))
         for solution, run, blob in zip(meta["solutions"], runs[count:], blobs[count:], strict=True)
     ]
+    search.crossed = bool(search.solutions)
     if search.ending == "cut off" and search.frames < settings.frames:
         search.ending = "searching"
     return search

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from harness.errors import Problem
 from retro.emulator import mask
+from retro.faults import CELL, is_cell, is_finite
 from retro.packages import Cell, GamePackage, Ram
 from retro.packing import pack, unpack
 from retro.search.archive import Found, Runs
@@ -117,6 +118,7 @@ class World:
     def __init__(self, package: GamePackage) -> None:
         self.package = package
         self.emulator = package.open()
+        self._width: int | None = None  # of cells
         self._masks = [
             [mask(names, self.emulator.buttons) for names in state.buttons or package.buttons]
             for state in package.states
@@ -141,6 +143,8 @@ class World:
 
     def result(self) -> Result:
         """What the piece of work found."""
+        for cell, (*_, reward, _) in self._found.items():
+            self._check(cell, reward)
         found = [
             Found(start, runs, frames, cell, pack(state), reward, novelty)
             for cell, (start, runs, frames, state, reward, novelty) in self._found.items()
@@ -212,8 +216,24 @@ class World:
         """The present situation as the start of the segment of state `entered`."""
         emulator, ram = self.emulator, self.emulator.values()
         cell = (entered, *self.package.cell(ram))
-        reward = float(self.package.states[entered].reward(ram))
-        return Beginning(entered, pack(emulator.save()), emulator.ram_hash(), cell, reward)
+        reward = self.package.states[entered].reward(ram)
+        self._check(cell, reward)
+        return Beginning(entered, pack(emulator.save()), emulator.ram_hash(), cell, float(reward))
+
+    def _check(self, cell: Cell, reward: float) -> None:
+        """A Problem where a cell or a reward is not as packages may give them."""
+        if self._width is None:
+            self._width = len(cell)
+        if not is_cell(cell):
+            fault = f"cell gives {cell[1:]!r}, which is no {CELL}"
+        elif len(cell) != self._width:
+            fault = f"cell gives {len(cell) - 1} numbers, and {self._width - 1} elsewhere"
+        elif not is_finite(reward):
+            fault = f"the reward of {self.package.states[cell[0]].name} is {reward!r}"
+        else:
+            return
+        remedy = "mend it; python -m retro.run check plays it at random"
+        raise Problem(f"{self.package.title}: {fault}", file=self.package.source_files[0], remedy=remedy)
 
     def _extend(self, mask: int, frames: int) -> None:
         self.frames += frames

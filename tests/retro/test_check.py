@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.track import ROOT
+from retro import check
 from retro.check import run_check
 from retro.packages import load_package
 from retro.random_play import survey
@@ -82,11 +83,40 @@ def test_one_seed_plays_one_game(write):
         (
             "ram.delay / 150",
             "ram.delay / (ram.level - 1)",
-            "FAIL: level-1 fails in frame .* ZeroDivisionError",
+            r"FAIL: \S*/mistaken.py:\d+: level-1: reward fails in frame .* ZeroDivisionError",
         ),
         ("- ram.delay / 150", "* float('inf' if ram.level else 0)", "FAIL: the reward of level-1 is inf"),
         ('"x": Variable(0xFF0268', '"x": Variable(0xFF1000', "warning: the variable x never changed"),
-        ("ram.blink > 0", "ram.blink > 99", "warning: random play never reached title, level-1, level-2"),
+        (
+            "ram.blink > 0",
+            "ram.blink > 99",
+            "FAIL: no state holds for 600 frames after power-on.* never reached title, level-1, level-2",
+        ),
+        (
+            "enter=lambda ram: ram.level == 1",
+            "enter=lambda ram: ram.level == 1 and ram.lives or ram.level == 1",
+            "FAIL: level-1: enter gives 3, which is neither True nor False",
+        ),
+        (
+            "ram.lives < 3",
+            "ram.level and ram.lives < 3 or None if ram.level else False",
+            "FAIL: level-1: dead gives None, which is neither True nor False",
+        ),
+        (
+            "ram.x // 15\n",
+            "2 ** ram.x\n",
+            "FAIL: cell gives .* no tuple of plain integers of at most 64 bits",
+        ),
+        (
+            "ram.x // 15\n",
+            "self.__dict__.setdefault('n', [0]).append(0) or len(self.n)\n",
+            r"FAIL: cell gives \(0, 0, \d+\), and \(0, 0, \d+\) when it is called again",
+        ),
+        (
+            "ram.x // 15\n",
+            "exit(0) if ram.level else 0\n",
+            r"FAIL: \S*/mistaken.py:\d+: cell fails in frame .* SystemExit: 0",
+        ),
         ("0xFF0268", "0xFE0268", "FAIL: .*x"),
         ('("B",)', '("SELECT",)', "FAIL: package .* malformed: the console has no button 'SELECT'"),
     ],
@@ -98,6 +128,18 @@ def test_mistakes_that_play_shows_are_named(old, new, said, write, capsys):
     assert run_check(spec, frames=900) == (1 if said.startswith("FAIL") else 0)
     shown = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert re.search(said, shown), shown
+
+
+@pytest.mark.parametrize(
+    ("late", "file"), [("while ram.blink: pass", "stuck.py"), ("while True: pass", "stuck.py")]
+)
+def test_a_function_that_does_not_return_is_named_with_its_line(late, file, write, capsys, monkeypatch):
+    monkeypatch.setattr(check, "PATIENCE", 1.0)
+    text = example().replace("        return ram.row", f"        {late}\n        return ram.row")
+    number = next(line for line, part in enumerate(text.splitlines(), 1) if late in part)
+    assert run_check(write("stuck", text), frames=900) == 1
+    shown = re.sub(r"\s+", "", capsys.readouterr().out)
+    assert f"{file}:{number}:thepackagehaskeptthisprocesswaitingfor1s:thisdoesnotreturn" in shown
 
 
 def test_a_game_that_chance_plays_is_not_deterministic(write, capsys):

@@ -1,5 +1,6 @@
 """Configurations of a search: every fault is named with its file and line."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,26 @@ def test_a_malformed_share_is_named_with_its_line(path: Path, mode: str, value: 
     problem = refused(path, text)
     assert f"the share of mode {mode!r}" in problem.reason
     assert problem.line == line
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("workers", "257"), ("seed", "2_147_483_648"), ("items", "10_001")]
+)
+def test_a_number_too_large_to_work_with_is_refused(path: Path, key: str, value: str) -> None:
+    text, line = with_line(key, value)
+    problem = refused(path, text)
+    assert re.search(rf"{key} is [\d,]+, expected .*(to|at most) [\d,]+$", problem.reason)
+    assert problem.line == line
+
+
+def test_a_mode_whose_module_fails_is_named_with_its_line(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mode_that_leaves.py").write_text("raise SystemExit(0)")
+    problem = refused(path, TEXT.replace("frontier = ", '"mode_that_leaves:Mode" = '))
+    assert problem.reason == "there is no search mode 'mode_that_leaves:Mode': SystemExit: 0"
+    assert problem.line is not None
 
 
 def test_an_unknown_key_is_named_with_its_line(path: Path) -> None:

@@ -94,6 +94,13 @@ def test_a_good_package_has_no_faults_and_gives_the_engine_what_it_needs():
         ({"holds": (0, 1)}, "holds must be a list"),
         ({"holds": (1, 1)}, "holds must be a list"),
         ({"holds": (1.5,)}, "holds must be a list"),
+        ({"holds": (1, 3_601)}, "holds must be a list .* from 1 to 3,600"),
+        ({"transit_limit": 10**9}, "transit_limit must be a number of frames, from 1 to 36,000"),
+        ({"integration": "a/folder"}, "integration must be a path"),
+        ({"buttons": ((), (["A"],))}, r"the console has no button \['A'\]"),
+        ({"cell": lambda self, ram: exit(0)}, "cell fails where all variables are 0: SystemExit: 0"),
+        ({"cell": lambda self, ram: (2**63,)}, "cell must give a tuple of plain integers of at most 64 bits"),
+        ({"states": state(reward=lambda ram: 10**400)}, "state 'title': reward must give a finite"),
         ({"transit_limit": 0}, "transit_limit must be"),
         ({"hints": {"title": "1:B"}}, "hints must be a dictionary"),
         ({"hints": {"boss": ["1:B"]}}, "hints for the unknown state 'boss'"),
@@ -133,13 +140,15 @@ def test_the_packages_of_the_house_go_by_their_folders_names():
         ("mine:", "names no game package"),
         ("no_such:Game", "no module 'no_such'"),
         ("retro.no_such:Game", r"no module 'retro\.no_such'"),
-        ("mine:Game", "module 'mine' has no 'Game'.*Mine, Other"),
+        ("mine:Game", "module 'mine' has no 'Game'.*Lazy, Mine, Other"),
         ("mine:Path", "mine:Path is no subclass of GamePackage"),
         ("mine:GamePackage", "mine:GamePackage is no subclass"),
         ("mine:Other", r"Other\(\) fails: TypeError"),
         ("mine:Mine", "package mine:Mine is malformed: name is missing; .*holds is missing"),
         ("needy:Game", "module 'needy' needs the module 'no_such_library'"),
         ("broken:Game", "module 'broken' cannot be imported: SyntaxError"),
+        ("leaving:Game", "module 'leaving' cannot be imported: SystemExit: 3"),
+        ("mine:Lazy", r"mine\.py:10: the package fails: ZeroDivisionError"),
     ],
 )
 def test_what_cannot_be_loaded_is_named(spec, said, tmp_path, monkeypatch):
@@ -150,11 +159,13 @@ def test_what_cannot_be_loaded_is_named(spec, said, tmp_path, monkeypatch):
         "    pass",
     )
     other = ("class Other(GamePackage):", "    def __init__(self, game):", "        pass")
-    (tmp_path / "mine.py").write_text("\n".join((*lines, *other)))
+    lazy = ("class Lazy(Mine):", "    states = property(lambda self: 1 / 0)")
+    (tmp_path / "mine.py").write_text("\n".join((*lines, *other, "", *lazy)))
+    (tmp_path / "leaving.py").write_text("raise SystemExit(3)")
     (tmp_path / "needy.py").write_text("import no_such_library")
     (tmp_path / "broken.py").write_text("class Game(:")
     monkeypatch.syspath_prepend(tmp_path)
-    for name in ("mine", "needy", "broken"):
+    for name in ("mine", "needy", "broken", "leaving"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(Problem, match=said):
         load_package(spec)

@@ -173,9 +173,29 @@ def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (("play", tmp_path), "holds no search"),
         (("play", tmp_path / "no.bk2"), "cannot be read"),
         (("verify", tmp_path / "no.bk2"), "cannot be read"),
+        (("verify", tmp_path), "holds no movie. Remedy: write it"),
+        (("search", "quarterstep", own, "--out", own), f"{own}: is no folder"),
     ):
         with pytest.raises(Problem, match=re.escape(reason)):
             called(monkeypatch, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("improve", ".", "--passes", "0"), "'0' is no whole number from 1 to"),
+        (("improve", ".", "--workers", "-1"), "'-1' is no whole number from 0 to 256"),
+        (("check", "quarterstep", "--frames", "0"), "'0' is no whole number from 1 to"),
+        (("check", "quarterstep", "--seed", "1.5"), "'1.5' is no whole number from 0 to"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(
+    words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        called(monkeypatch, *words)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_a_missing_rom_ends_with_a_message(tmp_path: Path) -> None:
@@ -303,7 +323,7 @@ def test_the_video_shows_every_frame_at_the_true_rate(found: Path) -> None:
 
 
 def test_a_good_movie_passes(found: Path) -> None:
-    done = run("verify", found / "run" / "movie.bk2")
+    done = run("verify", found / "run")  # the movie in it
     assert done.returncode == 0
     route = read_route(found / "run")
     assert done.stdout.splitlines() == [

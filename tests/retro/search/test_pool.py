@@ -121,6 +121,25 @@ def test_a_problem_in_a_worker_is_that_problem() -> None:
     assert "walks, frontier, tree" in str(caught.value)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Raises", r"faulty\.py:17: the package fails: ZeroDivisionError: .*retro\.run check"),
+        ("Leaves", r"faulty\.py:24: the package fails: SystemExit: 0"),
+        ("Halves", r"faulty\.py: Hopper: cell gives \([\d.]+, \d\), which is no tuple of plain integers"),
+        ("Widens", "Hopper: cell gives 3 numbers, and 2 elsewhere"),
+        ("NoNumber", "Hopper: the reward of level-1 is nan"),
+        ("TooLarge", "Hopper: the reward of level-1 is 1000"),
+    ],
+)
+def test_nonsense_of_a_package_is_a_problem(name: str, said: str, workers: int) -> None:
+    if workers and name != "Raises":
+        return  # what is said crosses to this process as any Problem does
+    with open_pool(f"scripted_game.faulty:{name}", workers) as pool, pytest.raises(Problem, match=said):
+        searched(pool, told("walks"))  # type: ignore[arg-type]
+
+
 def test_a_package_that_is_not_there_is_a_problem() -> None:
     for workers in (0, 1):
         with (

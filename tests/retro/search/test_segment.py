@@ -207,6 +207,15 @@ def test_the_shortest_transit_is_known() -> None:
     assert [solution.frames for solution in search.solutions] == [10, 12]
 
 
+def test_the_transit_of_a_crossing_that_was_known_is_learnt() -> None:
+    """Else no branch is given up for the transit that it still needs."""
+    search, worker = segment(Hopper(), INTO_LEVEL_1)
+    known = finish(search, worker).solutions[0]
+    again = SegmentSearch(search.beginning, settings(), "2", known)
+    again.open(worker)
+    assert finish(again, worker).transit == CLEAR_FRAMES + 1
+
+
 def test_hints_are_tried_first() -> None:
     search, worker = segment(Hinted())
     search.round(worker)

@@ -154,6 +154,19 @@ def test_a_damaged_header_under_a_true_checksum_is_a_problem(tmp_path: Path) -> 
         load_search(path, search.beginning, search.settings)
 
 
+def test_a_path_that_goes_round_in_a_circle_is_a_problem(tmp_path: Path) -> None:
+    search, _ = saved()
+    node = max(search.archive.nodes.values(), key=lambda node: node.index)
+    before, node.parent = node.parent, node.index
+    path = tmp_path / "segment.npz"
+    try:
+        save_search(path, search)
+    finally:
+        node.parent = before
+    with pytest.raises(Problem, match="a cell was reached from a later one"):
+        load_search(path, search.beginning, search.settings)
+
+
 @FOLDER
 @given(st.data())
 def test_damage_under_a_true_checksum_is_a_problem_too(tmp_path: Path, data: st.DataObject) -> None:
