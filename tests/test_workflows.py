@@ -216,7 +216,7 @@ def commenter(tmp_path: Path) -> Iterator[Runner]:
 
 
 def summary(number: int | None = 5, *faults: str) -> str:
-    record = RecordSummary(*["@all <b>|x"] * 3, ("check: @all",), *["`1`"] * 5, ("[a](b)",))
+    record = RecordSummary(*["@all <b>|x"] * 3, ("check: @all",), *["`1`"] * 6, ("[a](b)",))
     return dump(Summary(number, "b" * 40, "c" * 40, 3, faults, (record,)))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.boards import Entry, in_order, own_files, read_records, shared_files
+from harness.compare import compare
 from harness.errors import Problem
 from harness.files import sha256_bytes, sha256_file
 from harness.manifest import read_manifest
@@ -25,6 +26,7 @@ from harness.submission.commits import (
 from harness.submission.links import faults_of_links
 from harness.submission.summary import RecordSummary, Summary
 from harness.track import load_track
+from harness.verdict import verdict
 from harness.verify import verify_record
 
 
@@ -167,7 +169,8 @@ def _differing(
 def _summary(root: Path, folder: str, changed: Sequence[Change], entries: Sequence[Entry]) -> RecordSummary:
     checks = verify_record(root / folder, root=root)
     passed = sum(check.passed for check in checks)
-    texts = dict.fromkeys(("board", "score", "second", "spent", "rank", "comparison"), "unknown")
+    fields = ("board", "score", "second", "spent", "rank", "comparison")
+    texts = dict.fromkeys(fields, "unknown") | {"verdict": ""}
     try:
         record = read_record(root / folder / RECORD)
         track = load_track(record.track)
@@ -175,7 +178,7 @@ def _summary(root: Path, folder: str, changed: Sequence[Change], entries: Sequen
         texts["score"] = interval(record.score)
         texts["second"] = interval(record.verification.score) if record.verification else "pending"
         texts["spent"] = spent_text(track, record)
-        texts |= _place(root / folder, entries)
+        texts |= _place(root / folder, entries, true=passed == len(checks))
     except Problem:
         pass  # the checks say what is wrong
     return RecordSummary(
@@ -191,19 +194,16 @@ def _summary(root: Path, folder: str, changed: Sequence[Change], entries: Sequen
     )
 
 
-def _place(folder: Path, entries: Sequence[Entry]) -> dict[str, str]:
-    """Where a record would stand on its board, and what it takes beside the best of the others."""
+def _place(folder: Path, entries: Sequence[Entry], *, true: bool) -> dict[str, str]:
+    """Where a record would stand on its board, and how it stands to the best of the others there."""
     own = next((entry for entry in entries if entry.folder == folder), None)
-    if own is None or not own.comparable or not own.valid or own.record.verification is None:
+    if own is None or not _competes(own):
         return {"rank": "none", "comparison": "none"}
     place = (own.record.track, own.record.hardware_class)
     board = [
         entry
         for entry in in_order(entries)
-        if (entry.record.track, entry.record.hardware_class) == place
-        and entry.comparable
-        and entry.valid
-        and entry.record.verification is not None
+        if (entry.record.track, entry.record.hardware_class) == place and _competes(entry)
     ]
     rank = f"{1 + board.index(own)} of {len(board)}"
     best = next((entry for entry in board if entry != own), None)
@@ -212,10 +212,20 @@ def _place(folder: Path, entries: Sequence[Entry]) -> dict[str, str]:
     track = load_track(own.record.track)
     theirs = track.spent(best.ranked)
     share = f"{track.spent(own.ranked) / theirs - 1:+.1%} " if theirs else ""
-    return {
-        "rank": rank,
-        "comparison": f"{share}beside {spent_text(track, best.ranked)} of {best.record.name}",
-    }
+    comparison = f"{share}beside {spent_text(track, best.ranked)} of {best.record.name}"
+    said = f"A is this record, B {best.record.name}. {_verdict(own, best)}" if true else ""
+    return {"rank": rank, "comparison": comparison, "verdict": said}
+
+
+def _competes(entry: Entry) -> bool:
+    return entry.valid and entry.comparable and entry.record.verification is not None
+
+
+def _verdict(own: Entry, best: Entry) -> str:
+    try:
+        return verdict(compare(own.folder, best.folder))
+    except Problem as problem:
+        return f"They cannot be compared: {problem.reason}"
 
 
 def _remarks(root: Path, folder: str, changed: Sequence[Change]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Any
 SIZE_LIMIT = 200_000  # bytes of a summary
 COMMENT_LIMIT = 60_000  # characters; GitHub takes 65,536
 SHOWN_FAULTS, SHOWN_CHECKS = 30, 10
-LONGEST_TEXT = 300
+LONGEST_TEXT = 600
 
 
 class BadSummary(Exception):
@@ -45,7 +45,9 @@ class RecordSummary:
     rank: str
     """The place on its board that it would take."""
     comparison: str
-    """How it stands to the record that leads its board."""
+    """What it takes beside the best of the others on its board."""
+    verdict: str
+    """What may be said of the two; empty where nothing can."""
     remarks: tuple[str, ...]
 
 
@@ -108,7 +110,8 @@ def markdown(summary: Summary, warning: str = "") -> str:
     parts += _section("Not as a record's pull request should be", summary.faults, SHOWN_FAULTS)
     for record in summary.records:
         parts += _section(f"Checks of {code(record.folder)}", record.failed, SHOWN_CHECKS)
-        parts += _section(f"Remarks on {code(record.folder)}", record.remarks, SHOWN_CHECKS)
+        remarks = [*filter(None, [record.verdict]), *record.remarks]
+        parts += _section(f"On {code(record.folder)}", remarks, SHOWN_CHECKS)
     commits = f"{code(summary.head[:12])} on {code(summary.base[:12])}, {summary.files} files differ."
     parts.append(f"{commits} Rules and remedies: CONTRIBUTING.md and docs/rules.md.")
     text = "\n\n".join(parts) + "\n"
@@ -124,7 +127,7 @@ def code(text: str) -> str:
 
 
 def _table(records: Sequence[RecordSummary]) -> str:
-    titles = ("record", "board", "checks", "score", "second seed", "ranks by", "place", "to the leader")
+    titles = ("record", "board", "checks", "score", "second seed", "ranks by", "place", "to the best")
     lines = [titles, tuple("---" for _ in titles)]
     for r in records:
         cells = (r.folder, r.board, r.checks, r.score, r.second, r.spent, r.rank, r.comparison)

@@ -42,6 +42,7 @@ def test_a_record_and_its_source_pass(repository: Repository) -> None:
     passed, of = record.checks.split(" of ")
     assert passed == of
     assert record.rank in ("1 of 2", "2 of 2") and record.comparison.endswith("of by-heart")
+    assert record.verdict.startswith("A is this record, B by-heart. A ") and "B on time" in record.verdict
     assert (record.failed, record.remarks) == ((), ())
 
 
