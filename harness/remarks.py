@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harness.checks import RecordFolder, printable
 from harness.checks.base import RunFiles
-from harness.errors import Problem
+from harness.errors import Problem, Unavailable
 from harness.log import RunLog
 from harness.record import LOG, MANIFEST, milliseconds
 from harness.standing import is_invalidated
@@ -56,12 +56,15 @@ Rule = Callable[[RecordFolder, Sequence[RecordFolder]], Iterator[str]]
 def remarks(home: RecordFolder, others: Sequence[RecordFolder]) -> list[Remark]:
     """What to look at in a record that fails no check, beside the other records of its track. Never raises.
 
-    Other records that cannot be read are left out; a rule that cannot read this one says so.
+    Other records that cannot be read are left out; a rule that cannot read this one says so. A rule that
+    takes what this machine lacks is left out too.
     """
     found = []
     for rule in RULES:
         try:
             found += [Remark(rule.__name__, printable(text)) for text in rule(home, others)]
+        except (Unavailable, ImportError):
+            continue  # the checks say what this machine lacks
         except Exception as error:  # whatever a record holds, the other rules are still tried
             reason = str(error) if isinstance(error, Problem) else f"{type(error).__name__}: {error}"
             found.append(Remark(rule.__name__, printable(f"could not be looked at: {reason}")))

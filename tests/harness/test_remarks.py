@@ -3,13 +3,15 @@
 import random
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.checks import RecordFolder
+from harness.errors import Unavailable
 from harness.remarks import RULES, Remark, remarks
-from harness.track import ROOT
+from harness.track import ROOT, Score
 from harness.verify import main, remarks_on
 from toy_track import track as toy
 from toy_track.forging import Event, Forged, Step, position
@@ -300,6 +302,17 @@ def test_what_cannot_be_looked_at_is_said(pair: tuple[Forged, Forged], forged: F
     found = noticed(pair)
     assert [remark.name for remark in found] == ["equal_scores", "ceiling"]
     assert all("could not be looked at: " in remark.text for remark in found)
+
+
+def test_what_this_machine_lacks_is_left_to_the_checks(
+    pair: tuple[Forged, Forged], forged: Forged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def score(evidence: Path) -> Score:
+        raise Unavailable("there is no emulator here")
+
+    drop_steps(forged)
+    monkeypatch.setattr(toy, "TRACK", replace(toy.TRACK, score=score))
+    assert [remark.name for remark in noticed(pair)] == ["few_steps"]
 
 
 def test_a_record_cannot_write_to_the_terminal(pair: tuple[Forged, Forged], forged: Forged) -> None:
