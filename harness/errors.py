@@ -1,6 +1,7 @@
 """The one exception that users see, and the way a command line shows it."""
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from os import PathLike, fspath
@@ -38,16 +39,40 @@ class Unavailable(Problem):
 
 
 def run_command(main: Callable[[], int | None], *expected: type[Exception]) -> NoReturn:
-    """Exit with what `main` returns; a Problem, or an `expected` error, is printed bare and exits 2."""
+    """Exit with what `main` returns; a Problem, or an `expected` error, is printed bare and exits 2.
+
+    So does an output that cannot be written; where its reader is gone, the status is 141, as of SIGPIPE.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # whatever the terminal cannot show is escaped
             stream.reconfigure(errors="backslashreplace")
     shown: tuple[type[Exception], ...] = (Problem, *expected)
     try:
-        sys.exit(main())
+        status = main()
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
+        sys.exit(status)
     except shown as problem:
         print(problem, file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("Stopped by Ctrl-C.", file=sys.stderr)
         sys.exit(130)
+    except OSError:
+        error = _refusal()
+        if error is None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again
+        if isinstance(error, BrokenPipeError):
+            sys.exit(141)
+        print(f"standard output cannot be written: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _refusal() -> OSError | None:
+    """Why standard output takes no further line; None = it takes one."""
+    try:
+        print(flush=True)
+    except OSError as error:
+        return error
+    return None

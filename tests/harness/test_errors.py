@@ -1,11 +1,15 @@
 """What users see when something is wrong."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.errors import Problem, run_command
+from harness.track import ROOT
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,30 @@ def test_a_command_exits_without_traceback(
     shown = capsys.readouterr().err
     assert "Traceback" not in shown
     assert (status == 2) == (shown in ("x: bad input\n", "expected\n"))
+
+
+PRINTS = "from harness.errors import run_command; run_command(lambda: print('x' * {count}))"
+
+
+@pytest.mark.parametrize("count", [1, 100_000])
+def test_output_that_cannot_be_written_is_told_without_traceback(count: int) -> None:
+    command = [sys.executable, "-c", PRINTS.format(count=count)]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "standard output cannot be written: No space left on device\n",
+    )
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_an_error_of_the_system_elsewhere_is_raised() -> None:
+    with pytest.raises(BrokenPipeError):
+        run_command(fail(BrokenPipeError(32, "of a worker")))
 
 
 def test_a_mistake_in_the_code_is_no_problem_of_the_user() -> None:
