@@ -80,6 +80,9 @@ def launch(
         recipe = recipe.smoke()
     seed, seed_source, verifies = recipe.seed, "recipe", None
     if options.verify is not None:
+        if not (options.verify / MANIFEST_NAME).is_file():
+            remedy = f"give a folder records/{track.name}/<record>"
+            raise Problem(f"is no record: it has no {MANIFEST_NAME}", file=options.verify, remedy=remedy)
         first = read_manifest(options.verify / MANIFEST_NAME)
         track = track.under(first.ruleset)  # which goes for both runs of a record
         seed, verifies = verifying_seed(track, options.verify, recipe, source), first.run_id

@@ -135,6 +135,11 @@ def test_verification_follows_the_ruleset_of_the_first_run(command: Command) -> 
     assert (second.ruleset, second.seed) == ("1", derived_seed(evidence, second.recipe_sha256))
 
 
+def test_verification_of_what_is_no_record_is_refused(command: Command) -> None:
+    with pytest.raises(Problem, match="is no record: it has no manifest.json. Remedy: give a folder"):
+        command("--verify", "records/toy_track/nowhere")
+
+
 def test_verification_by_another_source_or_recipe_is_refused(command: Command) -> None:
     first = command()
     with pytest.raises(Problem, match="this is another"):
