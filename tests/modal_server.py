@@ -1,19 +1,23 @@
 """A stand-in for Modal's server: it says yes to everything, and no function runs.
 
-    python tests/modal_server.py REQUESTS
+    python tests/modal_server.py REQUESTS VOLUME
 
 prints the port that it listens on, and writes each request as a line of JSON: {"call": ..., "request": ...}.
-A function that is called returns STATUS.
+A function that is called returns STATUS. The volume is the folder VOLUME; of a file beside which lies another
+with `.short` at the end of its name, half is sent.
 """
 
 import asyncio
 import json
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
 from google.protobuf.json_format import MessageToDict
+from grpclib import GRPCError, Status
 from grpclib.const import Handler
 from grpclib.server import Server
 from modal._serialization import serialize
@@ -27,9 +31,11 @@ STATUS = 3
 class Service:
     """Answers with new ids where the client wants ids, and with empty messages elsewhere."""
 
-    def __init__(self, requests: Path) -> None:
-        self.requests = requests
+    def __init__(self, requests: Path, volume: Path) -> None:
+        self.requests, self.volume = requests, volume
         self.ids = 0
+        self.address = ""
+        """Of `send`."""
 
     def __mapping__(self) -> dict[str, Handler]:
         methods: Any = type("Methods", (api_grpc.ModalClientBase,), {})
@@ -115,6 +121,23 @@ class Service:
         )
         return api_pb2.FunctionGetOutputsResponse(outputs=[item], last_entry_id="1-0")
 
+    def VolumeListFiles(self, request: Any) -> Any:
+        if not (self.volume / request.path).is_file():
+            raise GRPCError(Status.NOT_FOUND, f"No such file: {request.path}")
+        entry = api_pb2.FileEntry(path=request.path, type=api_pb2.FileEntry.FILE, size=1)
+        return api_pb2.VolumeListFilesResponse(entries=[entry])
+
+    def VolumeGetFile2(self, request: Any) -> Any:
+        size = (self.volume / request.path).stat().st_size
+        url = f"{self.address}/{request.path}"
+        return api_pb2.VolumeGetFile2Response(get_urls=[url] if size else [], size=size, start=0, len=size)
+
+    async def send(self, request: web.Request) -> web.Response:
+        """A block of a file, over HTTP."""
+        data = (self.volume / request.match_info["path"]).read_bytes()
+        short = (self.volume / f"{request.match_info['path']}.short").exists()
+        return web.Response(body=data[: len(data) // 2] if short else data)
+
 
 def _handle(name: str) -> Any:
     return api_pb2.FunctionHandleMetadata(
@@ -125,13 +148,20 @@ def _handle(name: str) -> Any:
     )
 
 
-async def _serve(requests: Path) -> None:
-    server = Server([Service(requests)])
-    await server.start("127.0.0.1", 0)
-    assert server._server is not None
-    print(server._server.sockets[0].getsockname()[1], flush=True)
-    await server.wait_closed()
+async def _serve(requests: Path, volume: Path) -> None:
+    service = Service(requests, volume)
+    files = web.Application()
+    files.router.add_get("/{path:.*}", service.send)
+    runner = web.AppRunner(files)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    service.address = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Server([service])
+        await server.start(sock=listener)
+        print(listener.getsockname()[1], flush=True)
+        await server.wait_closed()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(Path(sys.argv[1])))
+    asyncio.run(_serve(Path(sys.argv[1]), Path(sys.argv[2])))

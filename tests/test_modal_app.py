@@ -16,10 +16,11 @@ from modal_server import STATUS
 
 import modal_app
 from harness.errors import Problem
-from harness.files import read_model
+from harness.files import read_model, sha256_bytes, write_model
 from harness.log import read_log
 from harness.manifest import overriding, read_git, read_manifest
-from harness.remote import Listing
+from harness.pull import pull
+from harness.remote import Listing, StoredFile
 from harness.track import ROOT, available_tracks, load_track
 from llm.track import TASKS
 
@@ -84,7 +85,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     (checkout / "outputs/weights").write_text("many")
     (checkout / ".env").write_text("KEY=secret")
     requests = folder / "requests.jsonl"
-    command = [sys.executable, ROOT / "tests/modal_server.py", requests]
+    command = [sys.executable, ROOT / "tests/modal_server.py", requests, folder / "volume"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         yield Client(checkout, server.stdout.readline().strip(), requests)
@@ -220,7 +221,6 @@ def test_a_wrong_command_line_ends_before_anything_is_built(client: Client) -> N
             "--verify",
             "outputs",
         ): "outputs: is no record of this",
-        ("--track", "chess", "--hardware", "cpu"): "'chess' has no class 'cpu'",
         ("--track", "llm"): "Missing option '--hardware'",
     }
     for arguments, reason in wrong.items():
@@ -234,6 +234,30 @@ def test_help_lists_the_flags(client: Client) -> None:
     assert outcome.status == 0 and not outcome.requests
     for flag in ("--track", "--hardware", "--smoke", "--verify", "--flags", "--secrets"):
         assert flag in outcome.output
+
+
+def test_fetching_by_the_client_itself_trusts_no_byte(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in client.environment.items():
+        monkeypatch.setenv(name, value)
+    run = client.checkout.parent / "volume/some-launch/run"
+    run.mkdir(parents=True)
+    content = {"manifest.json": b"{}", "evidence.jsonl": bytes(range(1, 200)), "empty.txt": b""}
+    for name, data in content.items():
+        (run / name).write_bytes(data)
+    files = {name: StoredFile(size=len(data), sha256=sha256_bytes(data)) for name, data in content.items()}
+    write_model(run.parent / "files.json", Listing(status=0, files=files))
+    fetched = pull("some-launch", tmp_path)
+    assert {path.name: path.read_bytes() for path in fetched.iterdir()} == content
+
+    (run / "evidence.jsonl.short").touch()  # the client fills the rest with zeros and reports success
+    with pytest.raises(Problem, match=r"run/evidence.jsonl: came with other bytes than it was stored with"):
+        pull("some-launch", tmp_path / "again")
+    with pytest.raises(Problem, match=r"other-launch/files.json: could not be fetched .*No such file"):
+        pull("other-launch", tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"some-launch", "again"}
+    assert not list((tmp_path / "again").iterdir())
 
 
 SPEEDRUN = """
