@@ -5,13 +5,10 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness.boards import Entry, in_order, own_files, read_records, shared_files
-from harness.compare import compare
+from harness.boards import Entry, own_files, read_records, shared_files
 from harness.errors import Problem
-from harness.files import sha256_bytes, sha256_file
-from harness.manifest import read_manifest
-from harness.readme import interval
-from harness.record import MANIFEST, README, RECORD, SOURCE, read_record, spent_text
+from harness.files import sha256_bytes
+from harness.record import README, RECORD, SOURCE, read_record
 from harness.submission import paths
 from harness.submission.commits import (
     Change,
@@ -24,10 +21,9 @@ from harness.submission.commits import (
     write_files,
 )
 from harness.submission.links import faults_of_links
-from harness.submission.summary import RecordSummary, Summary
+from harness.submission.summary import Summary
+from harness.submission.worth import ran, summarise
 from harness.track import load_track
-from harness.verdict import verdict
-from harness.verify import verify_record
 
 
 def review(repository: Path, base: str, head: str, number: int | None = None) -> Summary:
@@ -63,7 +59,7 @@ def review(repository: Path, base: str, head: str, number: int | None = None) ->
         entries, undrawn = _entries(root)
         faults += undrawn
         faults += _derived(repository, root, entries, found, old)
-        records = tuple(_summary(root, name, found.records[name], entries) for name in sorted(found.records))
+        records = tuple(summarise(root, name, found.records[name], entries) for name in sorted(found.records))
     if not changed:
         faults.append("nothing differs")
     return Summary(number, tip, top, len(changed), tuple(faults), records)
@@ -92,7 +88,7 @@ def _fault_of_recipe(
     if change.new is None or not _is_open(track, change.path):
         return "is no part of a record; leave it to a pull request of its own"
     digest = sha256_bytes(read_file(repository, change.new))
-    if any(_ran(root / folder).get(change.path) == digest for folder in here):
+    if any(ran(root / folder).get(change.path) == digest for folder in here):
         return None
     return "is not what a record in this pull request ran; leave it out"
 
@@ -104,14 +100,6 @@ def _is_open(track: str, path: str) -> bool:
         place.parent.mkdir(parents=True)
         place.touch()
         return any(place in Path(folder).glob(pattern) for pattern in load_track(track).open_files)
-
-
-def _ran(record: Path) -> Mapping[str, str]:
-    """The open files that a record's run says it ran with, path -> hash; none where that cannot be read."""
-    try:
-        return read_manifest(record / MANIFEST).open_files
-    except Problem:
-        return {}
 
 
 def _entries(root: Path) -> tuple[list[Entry], list[str]]:
@@ -164,82 +152,6 @@ def _differing(
             yield f"{shown}: is made from no record; leave it out"
         elif not path.is_file() or path.read_bytes() != made[path].encode():
             yield f"{shown}: is not what the records say; {remedy}"
-
-
-def _summary(root: Path, folder: str, changed: Sequence[Change], entries: Sequence[Entry]) -> RecordSummary:
-    checks = verify_record(root / folder, root=root)
-    passed = sum(check.passed for check in checks)
-    fields = ("board", "score", "second", "spent", "rank", "comparison")
-    texts = dict.fromkeys(fields, "unknown") | {"verdict": ""}
-    try:
-        record = read_record(root / folder / RECORD)
-        track = load_track(record.track)
-        texts["board"] = f"{record.track} {record.hardware_class}"
-        texts["score"] = interval(record.score)
-        texts["second"] = interval(record.verification.score) if record.verification else "pending"
-        texts["spent"] = spent_text(track, record)
-        texts |= _place(root / folder, entries, true=passed == len(checks))
-    except Problem:
-        pass  # the checks say what is wrong
-    return RecordSummary(
-        folder=folder,
-        checks=f"{passed} of {len(checks)}",
-        failed=tuple(
-            f"{check.name}: {check.reason}".replace(f"{root}/", "")
-            for check in checks
-            if not (check.passed or check.reason.startswith("not checked: needs "))
-        ),
-        remarks=tuple(_remarks(root, folder, changed)),
-        **texts,
-    )
-
-
-def _place(folder: Path, entries: Sequence[Entry], *, true: bool) -> dict[str, str]:
-    """Where a record would stand on its board, and how it stands to the best of the others there."""
-    own = next((entry for entry in entries if entry.folder == folder), None)
-    if own is None or not _competes(own):
-        return {"rank": "none", "comparison": "none"}
-    place = (own.record.track, own.record.hardware_class)
-    board = [
-        entry
-        for entry in in_order(entries)
-        if (entry.record.track, entry.record.hardware_class) == place and _competes(entry)
-    ]
-    rank = f"{1 + board.index(own)} of {len(board)}"
-    best = next((entry for entry in board if entry != own), None)
-    if best is None:
-        return {"rank": rank, "comparison": "the first of its class"}
-    track = load_track(own.record.track)
-    theirs = track.spent(best.ranked)
-    share = f"{track.spent(own.ranked) / theirs - 1:+.1%} " if theirs else ""
-    comparison = f"{share}beside {spent_text(track, best.ranked)} of {best.record.name}"
-    said = f"A is this record, B {best.record.name}. {_verdict(own, best)}" if true else ""
-    return {"rank": rank, "comparison": comparison, "verdict": said}
-
-
-def _competes(entry: Entry) -> bool:
-    return entry.valid and entry.comparable and entry.record.verification is not None
-
-
-def _verdict(own: Entry, best: Entry) -> str:
-    try:
-        return verdict(compare(own.folder, best.folder))
-    except Problem as problem:
-        return f"They cannot be compared: {problem.reason}"
-
-
-def _remarks(root: Path, folder: str, changed: Sequence[Change]) -> Iterator[str]:
-    """What a maintainer should look at, though nothing of it is wrong."""
-    if any(change.old for change in changed):
-        names = ", ".join(change.path.removeprefix(f"{folder}/") for change in changed)
-        yield f"it stands already, and this changes {names}"
-    strange = [
-        path
-        for path, digest in sorted(_ran(root / folder).items())
-        if not (root / path).is_file() or sha256_file(root / path) != digest
-    ]
-    if strange:
-        yield f"it ran with other versions of {', '.join(strange)} than there would be"
 
 
 def _plain(problem: Problem, root: Path) -> str:

@@ -10,6 +10,7 @@ from pull_requests import Repository
 from harness import boards
 from harness.errors import Problem
 from harness.record import read_record
+from harness.remarks import Remark
 from harness.submission.paths import CHANGES_LIMIT, RECORD_LIMIT
 from harness.submission.review import review
 from harness.submission.summary import Summary
@@ -43,7 +44,14 @@ def test_a_record_and_its_source_pass(repository: Repository) -> None:
     assert passed == of
     assert record.rank in ("1 of 2", "2 of 2") and record.comparison.endswith("of by-heart")
     assert record.verdict.startswith("A is this record, B by-heart. A ") and "B on time" in record.verdict
-    assert (record.failed, record.remarks) == ((), ())
+    assert record.failed == ()
+
+
+def test_remarks_are_told_and_fail_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = [Remark("ceiling", "nothing is left to win")]
+    monkeypatch.setattr("harness.submission.worth.remarks_on", lambda home, checks: seen)
+    summary = look(repository)
+    assert summary.records[0].remarks == ("nothing is left to win",) and summary.passed
 
 
 def test_the_source_may_be_left_to_the_maintainers(repository: Repository) -> None:
@@ -84,7 +92,7 @@ def test_words_of_a_standing_record_may_change_and_are_pointed_at(repository: Re
     repository.commit()
     summary = look(repository)
     assert wrong(summary) == ""
-    assert summary.records[0].remarks == ("it stands already, and this changes README.md",)
+    assert summary.records[0].remarks[0] == "it stands already, and this changes README.md"
 
 
 # ---- two at a time ------------------------------------------------------------------------------------
