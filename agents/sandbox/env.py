@@ -61,6 +61,9 @@ class Env:
             self._actions = self._channel.receive()["look"]
         return self._actions
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("env is the one environment and cannot be copied; keep what it shows instead")
+
     def step(self, action: str) -> str:
         """Take one primitive action; returns what is seen then."""
         if not isinstance(action, str):

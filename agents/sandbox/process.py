@@ -25,7 +25,7 @@ _WALL_FACTOR = 12.0
 
 _DEAD = "the process that ran the code has died"
 
-_this_core = ctypes.CDLL(None).sched_getcpu
+_this_core = getattr(ctypes.CDLL(None), "sched_getcpu", lambda: -1)
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ class Process:
         self.seconds = 0.0
         """By the clock that the worker has had the word since `begin`."""
         self._processor_before = 0.0
+        self._let_go: set[int] | None = None  # cores for a worker that is kept on one, should it compute
         theirs_in, self._writing = os.pipe()
         self._reading, theirs_out = os.pipe()
         os.set_blocking(self._writing, False)
@@ -126,16 +127,22 @@ class Process:
 
     @contextlib.contextmanager
     def on_one_core(self) -> Iterator[None]:
-        """This thread and the worker on one core: to wake another at each turn takes longer than a turn."""
-        cores = os.sched_getaffinity(0)
-        with contextlib.suppress(OSError):
-            one = {_this_core()}
-            os.sched_setaffinity(self.pid, one)
-            os.sched_setaffinity(0, one)
+        """This thread and the worker on one core: to wake another at each turn takes longer than a turn.
+
+        Where the system forbids it, both stay as they are. A worker that has not answered for
+        `_GLANCE_SECONDS` computes, and is let go, so that calls side by side do not wait for one core.
+        """
+        cores = _cores()
+        one = {_this_core()}
+        if cores and _keep(self.pid, one):
+            self._let_go = cores
+            _keep(0, one)
         try:
             yield
         finally:
-            os.sched_setaffinity(0, cores)
+            self._let_go = None
+            if cores:
+                _keep(0, cores)
 
     def send(self, line: bytes) -> None:
         """Give the worker a line, even one that it is slow to read."""
@@ -194,6 +201,9 @@ class Process:
             if now > deadline:
                 raise Broken("timeout", "no step and no end for too long by the clock")
             if silent or now > glance:  # also where it drips
+                if self._let_go:
+                    _keep(self.pid, self._let_go)
+                    self._let_go = None
                 if seconds is not None:
                     if before is None:
                         before = self._processor()
@@ -223,6 +233,23 @@ class Process:
             return time.clock_gettime(~self.pid << 3 | 2)  # the clock of another process: CPUCLOCK_SCHED
         except OSError:
             return 0.0
+
+
+def _cores() -> set[int] | None:
+    """The cores that this thread may run on; None where the system does not say."""
+    try:
+        return os.sched_getaffinity(0)
+    except (OSError, AttributeError):
+        return None
+
+
+def _keep(pid: int, cores: set[int]) -> bool:
+    """Keep a process on some cores, 0 = this thread; False where the system does not allow for it."""
+    try:
+        os.sched_setaffinity(pid, cores)
+    except (OSError, ValueError, AttributeError):  # forbidden, no such core, no Linux
+        return False
+    return True
 
 
 # A worker dies with the thread that started it (the kernel sees to it), so that none outlives the host; this

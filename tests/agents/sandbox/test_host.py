@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from agents.core.literals import write_literal
+from agents.sandbox import process
 from agents.sandbox.host import EpisodeOver, Function, Limits, Sandbox, SkillError, check_lockable
 
 LIMITS = Limits(memory_mb=64, seconds=10, steps=30)
@@ -391,6 +392,49 @@ def test_a_call_keeps_its_thread_and_the_worker_on_one_core_and_gives_the_thread
     assert len(during) == 2
     for host, worker in during:
         assert host == worker and len(host) == 1 and host <= before
+
+
+def test_a_worker_that_computes_for_long_may_do_so_on_any_core() -> None:
+    before, seen = os.sched_getaffinity(0), []
+    code = "def f(env):\n    env.step('soon')\n    sum(range(30_000_000))\n    env.step('late')"
+    with Sandbox(LIMITS) as sandbox:
+
+        def serve(action: str) -> dict[str, Any]:
+            seen.append(os.sched_getaffinity(sandbox.pid or 0))
+            return view()
+
+        sandbox.load(code)
+        sandbox.call("f", [], {}, serve, view())
+    assert len(seen[0]) == 1
+    assert seen[1] == before
+
+
+@pytest.mark.parametrize("name", ["sched_setaffinity", "sched_getaffinity"])
+def test_a_system_that_forbids_to_choose_cores_is_served_all_the_same(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(*arguments: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    with Sandbox(LIMITS) as sandbox:
+        sandbox.load("def f(env):\n    env.step('go')\n    return env.steps")
+        monkeypatch.setattr(os, name, forbidden)
+        assert sandbox.call("f", [], {}, World(), view()).value == 1
+        monkeypatch.delattr(os, name)
+        assert sandbox.call("f", [], {}, World(), view()).value == 1
+        monkeypatch.undo()
+        monkeypatch.setattr(process, "_this_core", lambda: -1)
+        before = os.sched_getaffinity(0)
+        assert sandbox.call("f", [], {}, World(), view()).value == 1
+        assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize("copy", ["copy", "deepcopy"])
+def test_env_is_not_copied(copy: str) -> None:
+    """Two that look at one menu would be told it once."""
+    fault = error(f"import copy\ndef f(env):\n    return copy.{copy}(env).actions")
+    assert fault.kind == "crash"
+    assert "env is the one environment and cannot be copied" in fault.message
 
 
 def test_what_serve_raises_passes_through_and_the_sandbox_lives() -> None:
