@@ -198,11 +198,12 @@ def main(
     if secrets:
         function = function.with_options(secrets=[modal.Secret.from_name(s) for s in secrets.split(",")])
     call = function.spawn(track, hardware, name, arguments, setting.hours * 3600)
-    print(f"Launched {name} as {call.object_id}", flush=True)
     if hardware == "cpu":
-        print("This run ranks nowhere: on Modal it has a share of a machine, no cores of its own", flush=True)
+        then = "It ranks nowhere: on Modal a run has a share of a machine, no cores of its own"
     else:
         target = f"VERIFY_OF={verify}" if verify else "DEST=name-of-your-idea"
-        print(f"When it has ended: SOURCE=modal RUN={name} {target} ./assemble_record.sh", flush=True)
+        then = f"Once it has ended: SOURCE=modal RUN={name} {target} ./assemble_record.sh"
+    print(f"Launched {name} as {call.object_id}. {then}", flush=True)
     if status := call.get():
         sys.exit(f"{name} ended with status {status}")
+    print(f"{name} has ended. {then}", flush=True)

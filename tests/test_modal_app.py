@@ -159,23 +159,49 @@ def test_the_checkout_goes_along_without_keys_and_outputs(created: Outcome, clie
     assert kept == {"HEAD", "index", "objects", "refs"}
 
 
+def carry(created: Outcome, client: Client, place: Path) -> None:
+    """Put what was uploaded where a container has /checkout."""
+    for request in created.requests["MountGetOrCreate"]:
+        for file in request.get("files", ()):
+            if file["filename"].startswith("/checkout/"):
+                path = place / file["filename"].removeprefix("/checkout/")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes((client.checkout / path.relative_to(place)).read_bytes())
+
+
 def test_a_carried_checkout_has_the_state_of_its_original(
     created: Outcome, client: Client, tmp_path: Path
 ) -> None:
     (client.checkout / "harness/track.py").write_text("# changed\n")
-    for request in created.requests["MountGetOrCreate"]:
-        for file in request.get("files", ()):
-            if file["filename"].startswith("/checkout/"):
-                path = tmp_path / file["filename"].removeprefix("/checkout/")
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes((client.checkout / path.relative_to(tmp_path)).read_bytes())
-    state = read_git(tmp_path)
-    original = read_git(client.checkout)
+    carry(created, client, tmp_path)
+    state, original = read_git(tmp_path), read_git(client.checkout)
     subprocess.run([*GIT, client.checkout, "checkout", "-q", "harness/track.py"], check=True)
     assert state is not None and original is not None and state.commit == original.commit
     assert state.dirty_files == ("harness/track.py",)
     assert original.dirty_files == (".env", "harness/track.py")  # which stays at home
     assert state.diff_sha256 == original.diff_sha256
+
+
+def test_the_app_is_found_in_a_container_and_wants_no_library_of_a_track(
+    created: Outcome, client: Client, tmp_path: Path
+) -> None:
+    carry(created, client, tmp_path)
+    script = """
+import sys
+for name in ("torch", "transformers", "gymnasium", "stable_retro", "openai"):
+    sys.modules[name] = None
+import modal_app
+print(modal_app.ROOT, len(modal_app.functions), modal_app.train.__name__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        cwd="/",
+        env={"PYTHONPATH": str(tmp_path), "PATH": os.environ["PATH"], "MODAL_TASK_ID": "ta-1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{tmp_path} {len(modal_app.SETTINGS)} train\n"
 
 
 def test_what_git_ignores_is_not_uploaded() -> None:
