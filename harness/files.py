@@ -6,7 +6,9 @@ import json
 import math
 import os
 import secrets
+import stat
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +17,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from harness.errors import Problem
 
 Model = TypeVar("Model", bound=BaseModel)
+
+DEEPEST = 100
+"""Levels of objects and lists in JSON that is read; what walks through it may recurse."""
 
 STRICT = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 """For every model that is read from a file: unknown keys and values of another type are refused."""
@@ -46,10 +51,20 @@ def unwritable(path: Path, error: OSError) -> Problem:
     )
 
 
+def open_file(path: Path) -> BufferedReader:
+    """A file opened for reading; OSError where it is no plain file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # to open a pipe would wait for its other end
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("it is no plain file")
+    return os.fdopen(descriptor, "rb")
+
+
 def read_bytes(path: Path) -> bytes:
-    """The content of a file; a Problem where it cannot be read."""
+    """The content of a file; a Problem where it cannot be read, or is a pipe or device and may never end."""
     try:
-        return path.read_bytes()
+        with open_file(path) as handle:
+            return handle.read()
     except OSError as error:
         raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
 
@@ -62,7 +77,7 @@ def sha256_bytes(content: bytes) -> str:
 def sha256_file(path: Path) -> str:
     """SHA-256 of a file's bytes in lowercase hex."""
     try:
-        with path.open("rb") as handle:
+        with open_file(path) as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as error:
         raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
@@ -81,7 +96,7 @@ def read_json(path: Path) -> Any:
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number from 1, object) for every line of a JSON-lines file; every line must end in a newline."""
     try:
-        with path.open("rb") as handle:
+        with open_file(path) as handle:
             for number, line in enumerate(handle, start=1):
                 if not line.endswith(b"\n"):
                     raise Problem(
@@ -116,9 +131,12 @@ def write_model(path: Path, value: BaseModel) -> None:
 def parse_json(data: bytes, path: Path, line: int | None) -> Any:
     """The value in the bytes of a file, or of one line of it; a Problem names both where it is not JSON."""
     try:
-        return json.loads(
+        value = json.loads(
             data.decode(), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse_constant
         )
+        if data.count(b"[") + data.count(b"{") > DEEPEST and _depth(value) > DEEPEST:
+            raise ValueError(f"objects and lists lie in one another, more than {DEEPEST} deep")
+        return value
     except json.JSONDecodeError as error:
         reason = f"not JSON: {error.msg}, column {error.colno}"
         raise Problem(reason, file=path, line=line or error.lineno) from error
@@ -126,6 +144,15 @@ def parse_json(data: bytes, path: Path, line: int | None) -> Any:
         raise Problem(f"not UTF-8: {error.reason}, byte {error.start}", file=path, line=line) from error
     except (ValueError, RecursionError) as error:
         raise Problem(f"not acceptable JSON: {error}", file=path, line=line) from error
+
+
+def _depth(value: object) -> int:
+    """Levels of objects and lists, counted no further than is too deep."""
+    depth, level = 0, [value]
+    while depth <= DEEPEST and (level := [one for one in level if isinstance(one, dict | list)]):
+        depth += 1
+        level = [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
+    return depth
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

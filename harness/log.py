@@ -22,7 +22,6 @@ eval_start and nowhere else.
 """
 
 import json
-import math
 import os
 import time
 from collections.abc import Iterator
@@ -63,6 +62,8 @@ _FIELDS: dict[str, dict[str, type]] = {
     "eval_stop": {"evidence_sha256": str, "value": float, "low": float, "high": float},
     "run_stop": {"status": str},
 }
+
+_LARGEST = 1e300
 
 
 @dataclass(frozen=True)
@@ -309,7 +310,8 @@ def _check_fields(event: str, fields: dict[str, Any], required: dict[str, type])
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value is a number that can be added to others, and shown, without leaving the finite."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 
 def _event(number: int, entry: dict[str, Any]) -> Event:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import Problem
-from harness.files import canonical_json, parse_json, read_bytes
+from harness.files import canonical_json, open_file, parse_json, read_bytes
 
-LONGEST_FILE = 2**29  # bytes, unpacked
+LONGEST_FILE = 2**28  # bytes, unpacked
 MOST_MEMORY = 2**27  # bytes that unpacking may take
 _CHUNK = 2**20
 _MAGIC = b"\xfd7zXZ\x00"
@@ -23,7 +23,7 @@ def unpack(path: Path) -> Iterator[bytes]:
         lzma.LZMAError: it is not one whole stream, takes too much memory or holds more than `LONGEST_FILE`.
     """
     unpacker, size = lzma.LZMADecompressor(lzma.FORMAT_XZ, MOST_MEMORY), 0
-    with path.open("rb") as handle:
+    with open_file(path) as handle:
         while not unpacker.eof:
             packed = handle.read(_CHUNK) if unpacker.needs_input else b""
             if unpacker.needs_input and not packed:

@@ -20,6 +20,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -166,13 +167,16 @@ def read_evidence(path: Path) -> tuple[dict[str, Any], list[Line]]:
             than the run's gives it; inputs in another than their one form, or not those of the checkpoint
             beside it.
     """
-    lines = list(unpack_lines(path, LONGEST_LINE))
+    most = 1 + SEARCHES * len(GAMES)
+    lines = list(islice(unpack_lines(path, LONGEST_LINE), most + 1))
     header = lines[0][1] if lines else {}
     with at(path, 1):
         _check_header(header)
         wanted = expected(header["seed"])
-        if len(lines) - 1 != len(wanted):
-            raise Problem(f"{len(lines) - 1} lines of searches and games follow, not {len(wanted)}")
+        if len(lines) != most:
+            bound = "at least " if len(lines) > most else ""
+            found = f"{bound}{len(lines) - 1} lines of searches and games"
+            raise Problem(f"{found} follow, not {len(wanted)}")
     read = []
     for (number, row), one in zip(lines[1:], wanted, strict=True):
         with at(path, number):

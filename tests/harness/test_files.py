@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from harness.errors import Problem
 from harness.files import (
     STRICT,
     canonical_json,
+    read_bytes,
     read_json,
     read_jsonl,
     read_model,
@@ -101,6 +103,8 @@ def test_canonical_json_reads_back_equal(tmp_path_factory: pytest.TempPathFactor
         (b'{"a": "\xff"}', None, "not UTF-8"),
         (b"9" * 5000, None, "not acceptable JSON"),
         (b"[" * 100_000, None, "not acceptable JSON"),
+        (b"[" * 101 + b"]" * 101, None, "more than 100 deep"),
+        (b'{"a":' * 500 + b"[[],[]]" + b"}" * 500, None, "more than 100 deep"),
         (b"\xef\xbb\xbf{}", 1, "not JSON"),
     ],
 )
@@ -112,6 +116,20 @@ def test_malformed_json_names_file_and_line(
         read_json(path)
     assert reason in caught.value.reason
     assert (caught.value.file, caught.value.line) == (str(path), line)
+
+
+def test_json_may_be_deep_within_reason(tmp_path: Path) -> None:
+    content = b"[" * 100 + b"]" * 100
+    assert canonical_json(read_json(write(tmp_path / "f.json", content))).encode() == content
+
+
+@pytest.mark.parametrize("read", [read_json, sha256_file, read_bytes, lambda path: list(read_jsonl(path))])
+def test_a_pipe_or_device_is_not_waited_for(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    for name in ("pipe", "endless"):
+        with pytest.raises(Problem, match=f"{name}: cannot be read: it is no plain file"):
+            read(tmp_path / name)
 
 
 def test_jsonl_numbers_its_lines(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from harness.track import HardwareClass, Report, Score, Track
 
 COUNT = 100
 DATA = b"0 1 4 9 16 25\n"
+_SOURCE = {"hardware_class": str, "recipe": dict, "seed": int}
 
 
 def score(evidence: Path) -> Score:
@@ -26,7 +27,10 @@ def score(evidence: Path) -> Score:
     outcomes: list[float] = []
     source: dict[str, Any] = {}
     for line, entry in read_jsonl(evidence):
-        source |= entry.pop("source", {})
+        given = entry.pop("source", {})
+        if not isinstance(given, dict) or any(type(v) is not _SOURCE.get(n) for n, v in given.items()):
+            raise Problem("not a source", file=evidence, line=line)
+        source |= given
         expected = {"number": len(outcomes), "answer": entry.get("answer")}
         if len(outcomes) == COUNT or entry != expected or type(entry["answer"]) is not int:
             raise Problem(f"not the answer to number {len(outcomes)} of {COUNT}", file=evidence, line=line)
