@@ -22,7 +22,7 @@ from agents.core.checkpoint import CALLS
 from agents.core.journal import TRAJECTORIES
 from agents.core.loop import End, Experiment
 from agents.core.provenance import told_hashes
-from agents.evidence import CallRow, evidence_header, write_evidence
+from agents.evidence import CallRow, evidence_header, read_checkpoint, write_evidence
 from agents.memory.trajectory import Trajectory
 from agents.methods import METHODS
 from agents.reach import check_reachable, model_server
@@ -30,7 +30,7 @@ from agents.task import TASKS, episodes, versions
 from agents.traces import Played, digest_of
 from agents.track import TRACK
 from harness.errors import Problem, run_command
-from harness.files import canonical_json, read_json, sha256_bytes, sha256_file
+from harness.files import canonical_json, sha256_file
 from harness.run import Run
 from harness.track import Score
 
@@ -93,20 +93,6 @@ def checkpoint_bytes(method: str, seed: int, memory: Mapping[str, Any]) -> bytes
     return canonical_json({"method": method, "seed": seed, "memory": memory}).encode() + b"\n"
 
 
-def read_checkpoint(path: Path, method: str, seed: int) -> dict[str, Any]:
-    """The memory in a checkpoint.
-
-    Raises:
-        Problem: it cannot be read, or is of another method or seed.
-    """
-    content = read_json(path)
-    if not isinstance(content, dict) or content.keys() != {"method", "seed", "memory"}:
-        raise Problem("holds no method, seed and memory, and nothing else", file=path)
-    if (content["method"], content["seed"]) != (method, seed) or not isinstance(content["memory"], dict):
-        raise Problem(f"is not what {method} of seed {seed} has learned", file=path)
-    return dict(content["memory"])
-
-
 # ---- playing -----------------------------------------------------------------------------------------------
 
 
@@ -122,7 +108,7 @@ def evaluate(run: Run) -> Score:
         name,
         seed=run.seed,
         checkpoint_sha256=sha256_file(path),
-        prompts=sha256_bytes(canonical_json(told_hashes(load_benchmark(name))).encode()),
+        prompts=told_hashes(load_benchmark(name)),
         recipe=recipe,
         versions=versions(name),
     )

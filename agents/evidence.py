@@ -14,7 +14,8 @@ and at last a line an episode of the evaluation, in the order of `agents.task.ep
 The first part of a label is the phase: wake and sleep are training, eval is the evaluation, whose episode k
 asks under "eval/00000k/". `prompt` and `completion` are the tokens that the server reports, null where it
 says nothing; `lost` are those that failed attempts may have taken, at their most. An answer takes at least a
-token of a prompt, and one of its own if it has words. `digest` is that of all the agent was shown.
+token of a prompt, and of its own what its text needs. The calls of an episode or a conversation are numbered
+without a gap. `digest` is that of all the agent was shown.
 """
 
 import re
@@ -25,11 +26,13 @@ from typing import Any, NamedTuple
 from agents.task import TASKS, episodes
 from agents.traces import Played, at, read_played, versions_fault
 from harness.errors import Problem
-from harness.files import write_atomic
+from harness.files import read_json, write_atomic
 from harness.packed import pack_lines, unpack_lines
 
 LONGEST_LINE = 2**22  # bytes
 MOST_TOKENS = 2**40  # of a call
+LONGEST_TOKEN = 256  # bytes; more than any tokenizer has
+PROMPTS = "agents/prompts/"
 PHASES = ("wake", "sleep", "eval")
 RECIPE_FIELDS = ("method", "model", "temperature", "max_tokens", "turn_limit", "history")
 """Fields of the recipe that shaped the play, as the header repeats them."""
@@ -77,6 +80,11 @@ class Evidence(NamedTuple):
     """Number of the line of the first episode; the others follow."""
 
     @property
+    def learned(self) -> int:
+        """How many training episodes asked for an action."""
+        return len({call.label.split("/")[1] for call in self.calls if call.label.startswith("wake/")})
+
+    @property
     def tokens(self) -> int | None:
         """What all calls took; None = a server did not say of one."""
         counts = [call.tokens for call in self.calls]
@@ -88,20 +96,20 @@ def evidence_header(
     *,
     seed: int,
     checkpoint_sha256: str,
-    prompts: str,
+    prompts: Mapping[str, str],
     recipe: Mapping[str, Any],
     versions: Mapping[str, str],
 ) -> dict[str, Any]:
     """The first line of evidence: which run played what, with which prompts and libraries.
 
-    `prompts` is the hash of all fixed words that models read; of `recipe` only RECIPE_FIELDS are kept.
+    `prompts` are the hashes of all fixed words that models read; of `recipe` only RECIPE_FIELDS are kept.
     """
     return {
         "class": name,
         "seed": seed,
         "checkpoint_sha256": checkpoint_sha256,
         "episodes": len(episodes(name)),
-        "prompts": prompts,
+        "prompts": dict(prompts),
         "recipe": {field: recipe[field] for field in RECIPE_FIELDS},
         "versions": dict(versions),
     }
@@ -149,6 +157,7 @@ def read_evidence(path: Path) -> Evidence:
     if len(played) < len(wanted):
         raise Problem(f"{len(played)} of {len(wanted)} episodes, the rest is missing", file=path)
     _check_asked(calls, played, path, first)
+    _check_numbers(calls, path)
     return Evidence(header, calls, played, first)
 
 
@@ -160,9 +169,12 @@ def check_header(header: Mapping[str, Any]) -> None:
     seed, versions, recipe = (header.get(key) for key in ("seed", "versions", "recipe"))
     if not _whole(seed, 2**31):
         raise Problem("seed is no number of 31 bits")
-    for key in ("checkpoint_sha256", "prompts"):
-        if not isinstance(header.get(key), str) or not _SHA256.fullmatch(header[key]):
-            raise Problem(f"{key} is no SHA-256")
+    prompts = header.get("prompts")
+    if not isinstance(prompts, dict):
+        raise Problem("prompts is no object of hashes")
+    for key, digest in (("checkpoint_sha256", header.get("checkpoint_sha256")), *prompts.items()):
+        if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+            raise Problem(f"{key!r:.60} has no SHA-256")
     if fault := versions_fault(name, versions):
         raise Problem(fault)
     if not isinstance(recipe, dict) or recipe.keys() != set(RECIPE_FIELDS):
@@ -198,6 +210,10 @@ def read_call(row: Mapping[str, Any]) -> CallRow:
         raise Problem(f"lost of {where} is {row['lost']!r:.60}, no number of tokens")
     if answered and (row["prompt"] == 0 or (row["reply"] and row["completion"] == 0)):
         raise Problem(f"{where} was asked or answered without a token")
+    if answered and row["completion"] is not None:
+        size = len(row["reply"].encode(errors="replace"))
+        if size > LONGEST_TOKEN * row["completion"]:
+            raise Problem(f"{where} has {size:,} bytes of an answer in {row['completion']} tokens")
     return CallRow(**{name: row[name] for name in CallRow._fields})
 
 
@@ -215,6 +231,34 @@ def _check_asked(calls: Sequence[CallRow], played: Sequence[Played], path: Path,
     if asked:
         reason = f"calls eval/{min(asked):.40}/..., but there is no such episode"
         raise Problem(reason, file=path)
+
+
+def _check_numbers(calls: Sequence[CallRow], path: Path) -> None:
+    """Refuse calls between which one is missing, and training episodes between which one is."""
+    asked: dict[str, set[int]] = {}
+    for call in calls:
+        place, _, number = call.label.rpartition("/")
+        if number.isdecimal():
+            asked.setdefault(f"{place}/", set()).add(int(number))
+        if place.startswith("wake/") and (number := place.split("/")[1]).isdecimal():
+            asked.setdefault("wake/", set()).add(int(number))
+    for place, numbers in asked.items():
+        if missing := set(range(max(numbers))) - numbers:
+            raise Problem(f"of the calls {place:.60}... number {min(missing)} is missing", file=path)
+
+
+def read_checkpoint(path: Path, method: str, seed: int) -> dict[str, Any]:
+    """The memory in a checkpoint.
+
+    Raises:
+        Problem: it cannot be read, or is of another method or seed.
+    """
+    content = read_json(path)
+    if not isinstance(content, dict) or content.keys() != {"method", "seed", "memory"}:
+        raise Problem("holds no method, seed and memory, and nothing else", file=path)
+    if (content["method"], content["seed"]) != (method, seed) or not isinstance(content["memory"], dict):
+        raise Problem(f"is not what {method} of seed {seed} has learned", file=path)
+    return dict(content["memory"])
 
 
 def _whole(value: object, below: int) -> bool:

@@ -11,14 +11,18 @@ tokens of all calls are added up. That these are as many as were used is the ser
 """
 
 import math
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from agents.benchmarks import load_benchmark
 from agents.calibration import calibrate
-from agents.evidence import read_evidence
+from agents.evidence import PROMPTS, read_checkpoint, read_evidence
 from agents.task import CHECKPOINT, EVIDENCE, TASKS
 from agents.traces import check_played
 from harness.errors import Problem
+from harness.files import sha256_bytes
 from harness.intervals import bootstrap
 from harness.rulesets import before_2
 from harness.track import HARNESS_FILES, Board, HardwareClass, Score, Track
@@ -44,6 +48,7 @@ def score(evidence: Path) -> Score:
     """
     found = read_evidence(evidence)
     header, cost = found.header, found.tokens
+    files = _prompts(header["class"], header["prompts"], evidence)
     check_played(header["class"], found.episodes, evidence, found.first_line, header["versions"])
     outcomes = tuple(one.score for one in found.episodes)
     return Score(
@@ -54,10 +59,25 @@ def score(evidence: Path) -> Score:
         unit="episodes",
         outcomes=outcomes,
         hardware_class=header["class"],
-        recipe=header["recipe"],
+        recipe={**header["recipe"], "episodes": found.learned},
+        files=files,
         seed=header["seed"],
         cost=None if cost is None else float(cost),
     )
+
+
+def _prompts(name: str, told: Mapping[str, str], evidence: Path) -> dict[str, str]:
+    """Path -> SHA-256 of the prompts that evidence names; a Problem where the benchmark's words differ."""
+    benchmark = load_benchmark(name)
+    own = {"rules": benchmark.rules(), "state_help": benchmark.state_help()}
+    for part, text in own.items():
+        if told.get(part) != sha256_bytes(text.encode()):
+            raise Problem(f"prompts names other {part} than those of {name}", file=evidence, line=1)
+    return {f"{PROMPTS}{part}.md": digest for part, digest in told.items() if part not in own}
+
+
+def _check_checkpoint(path: Path, recipe: Mapping[str, Any], seed: int) -> None:
+    read_checkpoint(path, str(recipe.get("method")), seed)
 
 
 def _ready() -> list[str]:
@@ -135,6 +155,7 @@ TRACK = Track(
     checkpoint_name=CHECKPOINT,
     data_files=dict,
     score=score,
+    check_checkpoint=_check_checkpoint,
     calibrate=calibrate,
     ready=_ready,
     boards=tuple(_players(name) for name in TASKS),

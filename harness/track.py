@@ -82,6 +82,8 @@ class Score:
     """The class whose task was played, where classes have tasks of their own."""
     recipe: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the recipe that the evidence repeats, because they shaped the play."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Open files that the evidence names, with their SHA-256."""
     seed: int | None = None
     """The run's seed, where the evidence repeats it."""
     cost: float | None = None

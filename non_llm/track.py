@@ -135,7 +135,7 @@ def _check_checkpoint(path: Path, recipe: Mapping[str, Any], seed: int) -> None:
     """The file is one of tensors in the form of safetensors: a header of JSON, then exactly its tensors."""
     content = read_bytes(path)
     start = 8 + int.from_bytes(content[:8], "little")
-    header = parse_json(content[8:start], path, None) if start <= len(content) else None
+    header: Any = parse_json(content[8:start], path, None) if start <= len(content) else None
     try:
         ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
         whole = start + max(ends) == len(content)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agents.benchmarks import load_benchmark
+from agents.core.provenance import told_hashes
 from agents.evidence import CallRow, evidence_header
 from agents.task import TASKS, episodes, versions
 from agents.traces import Played, play
@@ -39,7 +40,12 @@ def few_episodes(name: str = "babyai", tasks: tuple[str, ...] | None = None) -> 
 def header(**changes: Any) -> dict[str, Any]:
     """A first line."""
     made = evidence_header(
-        "babyai", seed=3, checkpoint_sha256=HASH, prompts=HASH, recipe=RECIPE, versions=versions("babyai")
+        "babyai",
+        seed=3,
+        checkpoint_sha256=HASH,
+        prompts=told_hashes(load_benchmark("babyai")),
+        recipe=RECIPE,
+        versions=versions("babyai"),
     )
     return made | changes
 

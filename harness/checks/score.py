@@ -53,7 +53,7 @@ def evidence(run: RunFiles) -> str:
 
 @rule("evidence", "schema", "manifest")
 def evidence_source(run: RunFiles) -> str:
-    """What the evidence says of where it comes from is true: class, seed and fields of the recipe."""
+    """What the evidence says of where it comes from is true: class, seed, the recipe's fields, open files."""
     score, manifest = run.score, run.name(MANIFEST)
     if score.hardware_class is not None:
         played = run.home.record.hardware_class
@@ -63,6 +63,8 @@ def evidence_source(run: RunFiles) -> str:
     for name, value in score.recipe.items():
         found = run.manifest.recipe.get(name)
         expect(f"the recipe's {name}", found, value, by=run.evidence, file=manifest)
+    for name, digest in score.files.items():
+        expect(f"open file {name}", run.manifest.open_files.get(name), digest, by=run.evidence, file=manifest)
     return "as the run's files say"
 
 
@@ -78,15 +80,21 @@ def score(run: RunFiles) -> str:
     return f"{claimed.value} [{claimed.low}, {claimed.high}]"
 
 
-@rule("evidence", "schema")
+@rule("evidence", "schema", "log_order")
 def cost(run: RunFiles) -> str:
-    """The record's cost is that of the evidence, and it is known where the track has one."""
+    """The record's cost is that of the evidence, known where the track has one, and no less than logged."""
     name, claimed, played = run.home.track.cost, run.entry.cost, run.score.cost
     expect(run.field("cost"), claimed, played, by=run.evidence, file=RECORD)
     if name is None:
         return "time ranks"
     if played is None:
         raise Problem(f"the {name} are not known, expected to be told in full", file=run.evidence)
+    for step in run.log.steps:
+        if (logged := step.fields.get(name, 0)) > played:
+            reason = (
+                f"training had taken {logged:,} {name}, expected at most the {played:,.0f} of the evidence"
+            )
+            raise Problem(reason, file=run.name(LOG), line=step.line)
     return f"{played:,.0f} {name}"
 
 

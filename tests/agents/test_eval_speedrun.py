@@ -13,8 +13,8 @@ from chat_servers import ChatServer, completion, serving
 from starlette.responses import JSONResponse, Response
 
 from agents import eval_speedrun
-from agents.eval_speedrun import EVALUATION, TRAINING, config_of, evaluate, read_calls, read_checkpoint
-from agents.evidence import CallRow, read_evidence
+from agents.eval_speedrun import EVALUATION, TRAINING, config_of, evaluate, read_calls
+from agents.evidence import CallRow, read_checkpoint, read_evidence
 from agents.speedrun import RECIPES, Recipe, train
 from agents.task import CHECKPOINT, EVIDENCE, TASKS, episodes
 from agents.track import TRACK
@@ -43,6 +43,7 @@ def few(plain: None) -> Iterator[None]:
 def plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("harness.manifest.launch_environment", dict)
     monkeypatch.setattr("harness.manifest.read_git", lambda root: None)
+    monkeypatch.setattr("harness.manifest.imported_files", lambda root: set[str]())
     monkeypatch.setattr("agents.track.calibrate", lambda: 1.0)
     monkeypatch.chdir(tmp_path)
 
