@@ -273,3 +273,14 @@ def test_the_command_exits_2_where_nothing_can_be_compared() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("nowhere: is no folder. Remedy: ")
+
+
+def test_the_page_shows_what_the_command_prints(
+    boxoban_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/comparing.md").read_text()
+    command, _, shown = page.partition("$ python -m harness.compare ")[2].partition("\n")
+    monkeypatch.chdir(ROOT)
+    assert main(command.split()) == 0
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert shown.partition("\n```")[0].splitlines() == printed
