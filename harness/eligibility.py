@@ -18,6 +18,8 @@ def eligibility(manifest: Manifest, log: RunLog | None) -> list[str]:
         reasons.append(f"the environment overrides it: {', '.join(manifest.overriding_environment)}")
     if manifest.customized:
         reasons.append(f"Python was customized: {', '.join(manifest.customized)}")
+    if manifest.stray_files:
+        reasons.append(f"it imports files that are neither fixed nor open: {', '.join(manifest.stray_files)}")
     if manifest.smoke:
         reasons.append("it is a smoke run")
     if manifest.resumed or (log is not None and log.find("resume") is not None):

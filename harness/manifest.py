@@ -40,7 +40,7 @@ _ENVIRONMENT = (
 _HARMLESS = (
     "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "NCCL_VERSION", "CUDNN_VERSION",
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",
-    "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONNOUSERSITE", "PYTHONUTF8",
+    "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "PYTHONUTF8",
     "PYTHONIOENCODING", "PYTHONFAULTHANDLER", "PYTHONWARNINGS", "PYTHON_VERSION", "PYTHON_SHA256",
     "PYTHON_COLORS", "PYTHON_HISTORY",
     "HF_", "TRANSFORMERS_OFFLINE", "TRANSFORMERS_CACHE", "TRANSFORMERS_VERBOSITY",
@@ -50,7 +50,7 @@ _SECRET = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|CREDENTIALS?)(_|$)")
 _IMAGE_LIBRARIES = ("/usr/local/nvidia/", "/usr/local/cuda")
 """Where images for GPUs point LD_LIBRARY_PATH."""
 
-_LACKED = {"open_files": ("1",), "customized": ("1",)}
+_LACKED = {"open_files": ("1",), "customized": ("1",), "stray_files": ("1",)}
 """Field -> the rulesets whose first runs could not have it yet."""
 
 
@@ -111,6 +111,8 @@ class Manifest(BaseModel):
     resumed: bool
     customized: tuple[str, ...] = ()
     """Modules that Python runs before any command, other than the system's own."""
+    stray_files: tuple[str, ...] = ()
+    """What the run imported of the checkout that is neither fixed nor open nor its speedrun.py, sorted."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -170,6 +172,14 @@ def customizations() -> tuple[str, ...]:
     return tuple(
         name for name, module in found.items() if module and not str(module.__file__).startswith(system)
     )
+
+
+def imported_files(root: Path) -> set[str]:
+    """Paths from `root` of the files in it that this process has imported, but for installed libraries."""
+    found = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    paths = (Path(file) for file in found if isinstance(file, str))
+    ours = (path for path in paths if path.is_relative_to(root) and "site-packages" not in path.parts)
+    return {path.relative_to(root).as_posix() for path in ours}
 
 
 def relevant(environment: Mapping[str, str]) -> dict[str, str]:

@@ -113,6 +113,7 @@ class Run:
         print(f"{track.title} on {hardware_class.title}, recipe {recipe_name}, seed {seed}", flush=True)
         calibration_s = track.calibrate()
         print(f"Calibration: {calibration_s:.2f} s", flush=True)
+        fixed, opened = fixed_file_hashes(track), open_file_hashes(track)
         manifest = Manifest(
             run_id=uuid.uuid4().hex,
             ruleset=track.ruleset,
@@ -125,8 +126,8 @@ class Run:
             seed_source=seed_source,
             verifies=verifies,
             source_sha256=sha256_bytes(text),
-            fixed_files=fixed_file_hashes(track),
-            open_files=open_file_hashes(track),
+            fixed_files=fixed,
+            open_files=opened,
             data={},
             git=manifests.read_git(ROOT),
             packages=manifests.installed_packages(),
@@ -140,6 +141,7 @@ class Run:
             started_utc=datetime.now(UTC),
             resumed=False,
             customized=manifests.customizations(),
+            stray_files=_stray_files({*fixed, *opened, f"{track.name}/{SOURCE_NAME}"}),
         )
         name = f"{track.name}_{hardware_class.name}_seed{seed}{'_smoke' if smoke else ''}"
         with NewFolder(outputs, name) as new:
@@ -263,9 +265,7 @@ class Run:
 
     def record_data(self, sources: Iterable[tuple[str, str]]) -> None:
         """Note the (name, SHA-256) of files that training reads, in the manifest."""
-        data = {**self.manifest.data, **dict(sources)}
-        self.manifest = Manifest.model_validate({**dict(self.manifest), "data": data})
-        write_model(self.path / MANIFEST_NAME, self.manifest)
+        self._note(data={**self.manifest.data, **dict(sources)})
 
     def log_step(self, step: int, **numbers: float) -> None:
         """Log step 1, 2, 3, ... with plain numbers."""
@@ -295,12 +295,21 @@ class Run:
         event = self._log.write("train_stop", steps=self._log.steps, cpu_s=cpu_seconds())
         self._stopped = event.monotonic
         print(f"Trained in {self.elapsed_s:.1f} s, {self._log.steps} steps", flush=True)
+        known = {*self.manifest.fixed_files, *self.manifest.open_files, f"{self.track.name}/{SOURCE_NAME}"}
+        if (stray := _stray_files(known)) != self.manifest.stray_files:
+            self._note(stray_files=stray)
+            print(f"This run ranks nowhere: it imported {', '.join(stray)}", flush=True)
 
     def save_checkpoint(self, data: bytes) -> None:
         """Write the checkpoint and log its hash."""
         write_atomic(self.path / self.track.checkpoint_name, data)
         self._log.write("checkpoint", sha256=sha256_bytes(data))
         (self.path / STATE_NAME).unlink(missing_ok=True)
+
+    def _note(self, **changes: Any) -> None:
+        """Write down in the manifest what became known on the way."""
+        self.manifest = Manifest.model_validate({**dict(self.manifest), **changes})
+        write_model(self.path / MANIFEST_NAME, self.manifest)
 
     # ---- evaluation ----------------------------------------------------------------------------------
 
@@ -367,6 +376,11 @@ def cpu_seconds() -> float:
         except psutil.NoSuchProcess:
             continue  # it ended meanwhile
     return total
+
+
+def _stray_files(known: set[str]) -> tuple[str, ...]:
+    """What this process has imported of the checkout besides the known files, sorted."""
+    return tuple(sorted(manifests.imported_files(ROOT) - known))
 
 
 def _plain(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,3 +9,4 @@ def plain_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setattr("harness.manifest.launch_environment", dict)
     monkeypatch.setattr("harness.manifest.read_git", lambda root: None)
+    monkeypatch.setattr("harness.manifest.imported_files", lambda root: set[str]())

@@ -14,6 +14,8 @@ from toy_track import speedrun
 REASONS: list[tuple[dict[str, Any], str]] = [
     ({"flags": ("--seed", "--steps")}, "flags change the recipe: --seed, --steps"),
     ({"overriding_environment": ("OMP_NUM_THREADS",)}, "the environment overrides it: OMP_NUM_THREADS"),
+    ({"customized": ("sitecustomize",)}, "Python was customized: sitecustomize"),
+    ({"stray_files": ("a.py", "b.py")}, "it imports files that are neither fixed nor open: a.py, b.py"),
     ({"smoke": True}, "it is a smoke run"),
     ({"resumed": True}, "it is resumed"),
     ({"hardware_class": None}, "the machine is of no hardware class of the track"),

@@ -246,5 +246,29 @@ def test_what_python_runs_before_any_command_is_named(tmp_path: Path) -> None:
     assert customizations() == ()
 
 
+def test_files_of_the_checkout_that_are_imported_are_found(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/__init__.py").write_text("")
+    (tmp_path / "package/trick.py").write_text("import json")
+    script = (
+        "import sys; from pathlib import Path; from harness.manifest import imported_files\n"
+        f"root = Path({str(tmp_path)!r}); sys.path.insert(0, str(root))\n"
+        "import package.trick\nprint(sorted(imported_files(root)))"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "['package/__init__.py', 'package/trick.py']\n"
+
+
+def test_a_file_imported_on_the_way_is_written_down(
+    plain_machine: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter([{"toy_track/speedrun.py"}, {"toy_track/speedrun.py", "toy_track/trick.py"}])
+    monkeypatch.setattr("harness.manifest.imported_files", lambda root: next(answers))
+    run = speedrun.train(tmp_path / "outputs")
+    assert read_manifest(run / "manifest.json").stray_files == ("toy_track/trick.py",)
+    assert "This run ranks nowhere: it imported toy_track/trick.py" in capsys.readouterr().out
+
+
 def test_the_launch_environment_is_a_whole_one() -> None:
     assert launch_environment()["PATH"]

@@ -25,6 +25,7 @@ def plain_machine() -> Iterator[None]:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
         patch.setattr("harness.manifest.launch_environment", dict)
         patch.setattr("harness.manifest.read_git", lambda root: None)
+        patch.setattr("harness.manifest.imported_files", lambda root: set[str]())
         yield
 
 
