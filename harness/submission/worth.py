@@ -43,7 +43,10 @@ def summarise(root: Path, folder: str, changed: Sequence[Change], entries: Seque
             for check in checks
             if not (check.passed or check.reason.startswith("not checked: needs "))
         ),
-        remarks=(*_remarks(root, folder, changed), *(remark.text for remark in remarks_on(home, checks))),
+        remarks=(
+            *_remarks(root, folder, changed),
+            *(f"{one.name}: {one.text}" for one in remarks_on(home, checks)),
+        ),
         **texts,
     )
 

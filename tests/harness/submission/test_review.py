@@ -51,7 +51,7 @@ def test_remarks_are_told_and_fail_nothing(repository: Repository, monkeypatch: 
     seen = [Remark("ceiling", "nothing is left to win")]
     monkeypatch.setattr("harness.submission.worth.remarks_on", lambda home, checks: seen)
     summary = look(repository)
-    assert summary.records[0].remarks == ("nothing is left to win",) and summary.passed
+    assert summary.records[0].remarks == ("ceiling: nothing is left to win",) and summary.passed
 
 
 def test_the_source_may_be_left_to_the_maintainers(repository: Repository) -> None:
