@@ -8,7 +8,7 @@ from forgeries import llm, non_llm, retro
 from forgeries.table import Forgery, identify, judge, rows
 
 from harness.track import ROOT
-from toy_track.forging import Forged, failing
+from toy_track.forging import Forged, Step, failing
 
 TABLES = {"non_llm": non_llm, "llm": llm, "retro": retro}
 
@@ -30,6 +30,24 @@ def copies(_copies: dict[str, Forged]) -> Iterator[dict[str, Forged]]:
 
 @pytest.mark.parametrize("track", TABLES)
 def test_a_true_record_passes(track: str, copies: dict[str, Forged]) -> None:
+    assert failing(copies[track].checks()) == {}
+
+
+TRUE: dict[str, Step] = {
+    "later libraries": lambda f: f.manifest(packages={"torch": "3.0.0"}),
+    "another Python": lambda f: f.manifest(machine=f.read_manifest()["machine"] | {"python": "3.14.1"}),
+    "a harmless variable": lambda f: f.manifest(environment={"CUDA_VISIBLE_DEVICES": ""}),
+    "another place for the checkout": lambda f: f.manifest(git=None),
+}
+"""What two honest runs may differ in."""
+
+
+@pytest.mark.parametrize("track", TABLES)
+@pytest.mark.parametrize("name", TRUE)
+def test_what_is_not_ruled_changes_nothing(name: str, track: str, copies: dict[str, Forged]) -> None:
+    copies[track].part = "verification"
+    TRUE[name](copies[track])
+    copies[track].finish()
     assert failing(copies[track].checks()) == {}
 
 
