@@ -2,7 +2,7 @@
 
 import itertools
 
-from harness.accepted import ABSENT, accepted_versions
+from harness.accepted import ABSENT, Version, accepted_versions
 from harness.checks.base import RecordFolder, Rule, RunFiles, expect, rule
 from harness.eligibility import eligibility
 from harness.errors import Problem
@@ -98,7 +98,7 @@ def fixed_files(run: RunFiles) -> str:
     faults = []
     for name in sorted(found.keys() | expected.keys()):
         have = found.get(name, ABSENT)
-        if have != here.get(name) and (name, have) not in accepted:
+        if have != here.get(name) and Version(have, track.ruleset, name) not in accepted:
             have = "not listed" if name not in found else have
             faults.append(f"{name} is {have}, expected {here.get(name, 'not a fixed file here')}")
     if faults:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.accepted import ABSENT, LEDGER, versions_of_records
+from harness.accepted import ABSENT, LEDGER, Version, versions_of_records
 from harness.boards import Entry, board, read_records, with_boards
 from harness.checks import RecordFolder, check_all
 from harness.eligibility import derived_seed, second_seed
@@ -116,9 +116,24 @@ def test_a_file_that_came_later_is_accepted_as_absent(record: Path, monkeypatch:
     track = replace(toy.TRACK, fixed_files=("tests/toy_track/*.py",))
     monkeypatch.setattr(toy, "TRACK", track)
     assert f"{more} is not listed" in failures(record)["fixed_files"]
-    assert versions_of_records(root) == {(more, ABSENT)}
+    assert versions_of_records(root) == {Version(ABSENT, "2", more)}
     (root / LEDGER).parent.mkdir()
-    (root / LEDGER).write_text(f"{ABSENT}  {more}\n")
+    (root / LEDGER).write_text(f"{ABSENT}  1  {more}\n")
+    assert f"{more} is not listed" in failures(record)["fixed_files"]
+    (root / LEDGER).write_text(f"{ABSENT}  2  {more}\n")
+    assert failures(record) == {}
+
+
+def test_a_version_is_accepted_for_its_ruleset_alone(record: Path) -> None:
+    root, fixed = record.parents[2], "tests/toy_track/track.py"
+    (root / fixed).write_text((root / fixed).read_text() + "# better\n")
+    (version,) = versions_of_records(root)
+    assert (version.ruleset, version.name) == ("2", fixed)
+    assert f"{fixed} is {version.digest}" in failures(record)["fixed_files"]
+    (root / LEDGER).parent.mkdir()
+    (root / LEDGER).write_text("  ".join(version._replace(ruleset="1")) + "\n")
+    assert "fixed_files" in failures(record)
+    (root / LEDGER).write_text("  ".join(version) + "\n")
     assert failures(record) == {}
 
 
