@@ -16,6 +16,7 @@ model is told in `agents/prompts`; all of these are open too. What ranks are all
 evaluation among them, so a memory that makes episodes short pays twice.
 """
 
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -123,21 +124,25 @@ def check(name: str, recipe: Recipe) -> None:
 def train(run: Run | SilentRun, recipe: Recipe) -> None:
     """Play, sleep, and save what has been learned."""
     assert isinstance(run, Run)  # no torchrun here
-    step = 0
 
     def note(row: Row) -> None:
-        nonlocal step
-        step += 1
         tokens = experiment.ledger.totals().tokens
-        run.log_step(step, score=row["score"], episode_steps=row["steps"], tokens=tokens)
+        run.log_step(run.steps + 1, score=row["score"], episode_steps=row["steps"], tokens=tokens)
+        run.save_state(bytes)  # the folder of the experiment holds it all
 
     with placed(run.manifest.recipe_name, vars(recipe), run.seed) as config:
         folder = run.path / TRAINING
         with run.warmup():
-            checkpoint.begin(folder, config)
+            if not (folder / checkpoint.CONFIG).is_file():
+                shutil.rmtree(folder, ignore_errors=True)  # nothing was asked yet
+                checkpoint.begin(folder, config)
             experiment = Experiment(folder, config, played=note)
         try:
             run.train_start()
+            for row in experiment.journal.rows[
+                run.steps :
+            ]:  # played, and not logged before the run broke off
+                note(row)
             end = experiment.run()
             if end.status == "interrupted":
                 raise KeyboardInterrupt

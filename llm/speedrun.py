@@ -13,6 +13,7 @@ weights that it trains. On a node of GPUs some train, sharded, while vLLM on the
 from weights that are a few updates old, and each token's importance ratio makes up for that.
 """
 
+import io
 import multiprocessing
 import os
 import queue
@@ -24,14 +25,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_state_dict,
+    set_state_dict,
+)
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
@@ -41,7 +48,7 @@ from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 from harness.errors import Problem, run_command
 from harness.launch import launch
 from harness.run import Run
-from harness.silent import SilentRun
+from harness.silent import SilentRun, end_with_parent
 from llm.answers import judge
 from llm.checkpoint import save_checkpoint
 from llm.completion import Completion, Engine, Limits, Sampling, complete, completion_seed, completion_text
@@ -799,6 +806,7 @@ def await_others(others: Sequence[BaseProcess], folder: Path) -> None:
 
 def assist(rank: int, recipe: Recipe, seed: int, meeting_place: str) -> None:
     """The other processes: the same work, without clock and log, until the first one ends them."""
+    end_with_parent()
     Path(meeting_place.removeprefix("file://")).with_name(f"ready-{rank}").touch()
     with group(rank, recipe, meeting_place):
         work(SilentRun(seed), recipe, rank)
@@ -890,10 +898,16 @@ def work(run: Run | SilentRun, recipe: Recipe, rank: int) -> None:
         run.record_data([(task.train, dataset_sha256(task.train))])
         puzzles = read_puzzles(task.train)
         prompts = prompt_tokens(tokenizer, recipe.prompt, task, puzzles)
-        rollouts.start(Puzzles(puzzles, prompts, run.seed))
-        guard = Guard(recipe)
+        progress = Progress(learner, Puzzles(puzzles, prompts, run.seed), Guard(recipe))
+        state, begun = from_first(run.state), 0
+        if state is not None:
+            begun = progress.go_on(state)
+            rollouts.update(policy, begun)
+        rollouts.start(progress.puzzles)
+        size = 12 * sum(parameter.numel() for parameter in learner.parameters)  # a weight and two moments
         with run.progress(recipe.steps, "step") as bar:
-            for step in range(1, recipe.steps + 1):
+            bar.update(begun)
+            for step in range(begun + 1, recipe.steps + 1):
                 clock = Stopwatch()
                 groups = rollouts.take(step - 1)
                 clock.lap("rollout_s")
@@ -903,13 +917,63 @@ def work(run: Run | SilentRun, recipe: Recipe, rank: int) -> None:
                 clock.lap("sync_s")
                 numbers["tokens_per_s"] = numbers["tokens"] / sum(clock.laps.values())
                 run.log_step(step, **numbers, **clock.laps)
-                guard.check(numbers)
+                progress.guard.check(numbers)
+                if from_first(run.state_due(size)):
+                    run.save_state(partial(progress.pack, step))
                 bar.set_postfix(pass_rate=f"{numbers['pass_rate']:.3f}", refresh=False)
                 bar.update()
         run.train_stop(torch.cuda.synchronize if device.type == "cuda" else None)
         weights = full_weights(policy)
         if isinstance(run, Run):
             run.save_checkpoint(save_checkpoint(run.path, policy.model, weights, tokenizer))
+
+
+@dataclass
+class Progress:
+    """What changes from step to step, and so what a run that is resumed must have."""
+
+    learner: Learner
+    puzzles: Puzzles
+    guard: Guard
+
+    def pack(self, step: int) -> bytes:
+        """All of it after this step, whole, in the first process; nothing in the others."""
+        options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+        tensors = get_state_dict(self.learner.policy, self.learner.adam, options=options)
+        packed = io.BytesIO()
+        if self.learner.setting.rank == 0:
+            puzzles = (self.puzzles.generator.get_state(), self.puzzles.order, self.puzzles.drawn)
+            guard = (self.guard.rates, self.guard.constant)
+            torch.save((step, puzzles, guard, tensors), packed)
+        return packed.getvalue()
+
+    def go_on(self, packed: bytes) -> int:
+        """Take up what was packed; returns after which step."""
+        state = torch.load(io.BytesIO(packed), weights_only=True)
+        step, puzzles, guard, (weights, moments) = state
+        generator, self.puzzles.order, self.puzzles.drawn = puzzles
+        self.puzzles.generator.set_state(generator)
+        self.guard.rates, self.guard.constant = guard
+        options = StateDictOptions(full_state_dict=True)
+        set_state_dict(
+            self.learner.policy,
+            self.learner.adam,
+            model_state_dict=weights,
+            optim_state_dict=moments,
+            options=options,
+        )
+        return int(step)
+
+
+T = TypeVar("T")
+
+
+def from_first(value: T) -> T:
+    """What the first process has, in every process."""
+    box = [value]
+    if dist.is_initialized():
+        dist.broadcast_object_list(box)
+    return box[0]
 
 
 class Stopwatch:

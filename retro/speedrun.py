@@ -12,8 +12,8 @@ to try are the modes, of which one can be replaced by a class in this file ("ret
 A recipe knows games by their packages alone. It may not contain inputs, places or times of a game.
 """
 
+import shutil
 import signal
-import tempfile
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -25,14 +25,15 @@ from typing import NamedTuple
 
 from harness.errors import Problem, run_command
 from harness.launch import launch
+from harness.lock import locked
 from harness.run import Run
-from harness.silent import SilentRun
+from harness.silent import SilentRun, end_with_parent
 from retro.eval_speedrun import evaluate
 from retro.evidence import Found, expected, movies_bytes
 from retro.inputs import format_inputs
 from retro.packages import load_package
 from retro.search.pool import Worker
-from retro.search.route import Route, RouteSearch
+from retro.search.route import ROUTE, Route, RouteSearch, read_route
 from retro.search.segment import SegmentSearch
 from retro.search.settings import Settings
 from retro.task import benchmark
@@ -126,6 +127,7 @@ def open_lane(notes: Notes) -> None:
     """Begin the life of a lane's process."""
     global _notes
     _notes = notes
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that keeps the log
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -135,13 +137,18 @@ def ready() -> bool:
     return True
 
 
-def find(wanted: Found, settings: Settings) -> Found:
-    """One search of one game, from power-on."""
+def find(wanted: Found, settings: Settings, folder: Path) -> Found:
+    """One search of one game, from power-on, or from where it stands in its folder."""
     spec = benchmark(wanted.game).package
     package = load_package(spec)
     worker = Worker(package)
-    route = Route(spec, wanted.game, "", wanted.seed, settings)
-    emulated, told = {"": 0}, 0.0
+    folder = folder / f"{wanted.game}-{wanted.search}"
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / ROUTE).is_file():
+        route = read_route(folder)
+    else:
+        route = Route(spec, wanted.game, "", wanted.seed, settings)
+    emulated, told = {"": sum(piece.searched for piece in route.pieces)}, 0.0
 
     def watch(doing: str, search: SegmentSearch) -> None:
         nonlocal told
@@ -152,22 +159,25 @@ def find(wanted: Found, settings: Settings) -> Found:
             cells = len(search.archive.cells)
             _notes.put(Note(wanted.search, len(route.pieces), segment, sum(emulated.values()), cells))
 
-    with (
-        tempfile.TemporaryDirectory() as folder
-    ):  # the evaluation replays everything, so nothing is replayed here
-        solved = RouteSearch(Path(folder), route, worker, watch, replays=False).run()
+    with locked(folder):  # the evaluation replays everything, so nothing is replayed here
+        solved = RouteSearch(folder, route, worker, watch, replays=False).run()
     worker.world.emulator.close()
     _notes.put(Note(wanted.search, len(route.pieces), len(package.states) - 1, sum(emulated.values()), 0))
     buttons = package.console_buttons
     return wanted._replace(inputs=format_inputs(route.inputs(buttons), buttons) if solved else None)
 
 
+SEARCHES = "searches"  # in the run's folder, while it trains
+
 # ---- the run -----------------------------------------------------------------------------------------------
 
 
 def train(run: Run | SilentRun, recipe: Recipe) -> None:
     """All searches, `recipe.lanes` at a time; the checkpoint is their movies."""
-    context = get_context("spawn")
+    assert isinstance(run, Run)  # no torchrun here
+    context, folder = get_context("spawn"), run.path / SEARCHES
+    if run.state is None:  # what a search kept goes on from where the log does, and not from later
+        shutil.rmtree(folder, ignore_errors=True)
     notes: Notes = context.SimpleQueue()
     settings, todo = recipe.settings(), expected(run.seed)
     with ProcessPoolExecutor(recipe.lanes, context, initializer=open_lane, initargs=(notes,)) as lanes:
@@ -176,7 +186,7 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
                 wait([lanes.submit(ready) for _ in range(recipe.lanes)])
             run.train_start()
             run.record_data(TRACK.data_files().items())
-            searches = [lanes.submit(find, wanted, settings) for wanted in todo]
+            searches = [lanes.submit(find, wanted, settings, folder) for wanted in todo]
             follow(run, searches, notes)
             found = [search.result() for search in searches]
             run.train_stop()
@@ -189,11 +199,12 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
                 process.kill()
             raise
     run.save_checkpoint(movies_bytes(found))
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-def follow(run: Run | SilentRun, searches: "list[Future[Found]]", notes: Notes) -> None:
-    """Log how the searches go, until all are done."""
-    step, pending = 0, set(searches)
+def follow(run: Run, searches: "list[Future[Found]]", notes: Notes) -> None:
+    """Log how the searches go, until all are done; they keep in their folders what they go on from."""
+    step, pending = run.steps, set(searches)
     solved = dict.fromkeys(range(len(searches)), 0)
     with run.progress(len(searches), "search") as bar:
         while pending:
@@ -204,6 +215,8 @@ def follow(run: Run | SilentRun, searches: "list[Future[Found]]", notes: Notes) 
                 solved[note.search] = note.solved
                 run.log_step(step, segments_solved=sum(solved.values()), **note._asdict())
                 bar.set_postfix(search=note.search, segment=note.segment, cells=note.cells, refresh=False)
+            if step and run.state_due():
+                run.save_state(bytes)
             bar.update(len(done))
 
 
