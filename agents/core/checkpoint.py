@@ -11,7 +11,15 @@ from typing import Any
 
 from agents.config import Config, config_text, differences, read_config
 from harness.errors import Problem
-from harness.files import parse_json, read_bytes, read_json, unwritable, write_atomic
+from harness.files import (
+    canonical_json,
+    parse_json,
+    read_bytes,
+    read_json,
+    sha256_bytes,
+    unwritable,
+    write_atomic,
+)
 from harness.lock import locked as locked
 
 CONFIG, MANIFEST, CACHE, CALLS = "config.yaml", "manifest.json", "cache.sqlite", "calls.jsonl"
@@ -78,8 +86,14 @@ def config_of(folder: Path, config: Config | None) -> Config:
     return config
 
 
+def config_hash(config: Config) -> str:
+    """SHA-256, in hex, of what decides a run's answers."""
+    value = config.model_dump(mode="json", exclude={"budget", "server"})
+    return sha256_bytes(canonical_json(value).encode())
+
+
 def check_same(folder: Path, manifest: dict[str, Any]) -> None:
-    """Refuse to go on with other prompts or environments than those that a run began with, or with a replay.
+    """Refuse to go on with another config, other prompts or environments than a run began with, or a replay.
 
     Raises:
         Problem: it names what has changed.
@@ -87,6 +101,12 @@ def check_same(folder: Path, manifest: dict[str, Any]) -> None:
     path = folder / MANIFEST
     before = read_json(path)
     with as_written(path):
+        if before["config"] != manifest["config"]:
+            raise Problem(
+                "not the config that the run began with",
+                file=folder / CONFIG,
+                remedy="restore the file as it was, or start a run of another name",
+            )
         changed = [
             name
             for part in ("prompts", "environments")

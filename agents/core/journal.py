@@ -6,7 +6,8 @@
 - `memory/000.json`: the memory at the start; `memory/001.json` after the first sleep, with `001.diff`
 
 Of all values only `seconds` and `clock` (seconds since the run began, pauses between resumes left out) differ
-from run to run of the same config and answers.
+from run to run of the same config and answers. The others are under a hash, `seal`, of a line and all before
+it, and a sleep's line holds the hash of the memory after it: what was edited is not gone on from.
 """
 
 import json
@@ -22,7 +23,7 @@ from agents.memory.experience import uses
 from agents.memory.trajectory import Trajectory
 from agents.methods.base import Sleep
 from harness.errors import Problem
-from harness.files import canonical_json, read_json, unwritable, write_atomic
+from harness.files import canonical_json, read_json, sha256_bytes, sha256_file, unwritable, write_atomic
 
 Part = Literal["learn", "eval"]
 Row = dict[str, Any]
@@ -45,6 +46,14 @@ class Journal:
             _checked(folder / SLEEPS, _check_sleep),
             folder / MEMORY,
         )
+        self._seals = {
+            name: values[-1]["seal"] if values else ""
+            for name, values in ((TRAJECTORIES, lines), (SLEEPS, self.sleeps))
+        }
+        for number, sleep in enumerate(self.sleeps, start=1):
+            with as_written(path := self._memory(number)):
+                if sha256_file(path) != sleep["memory"]:
+                    raise ValueError(f"{SLEEPS} tells of other content")
         self.rows = [episode_row(line) for line in lines]
         self.pending = [
             Trajectory.from_json(line["trajectory"])
@@ -101,7 +110,7 @@ class Journal:
             "trajectory": trajectory.to_json(),
         }
         row = episode_row(value)
-        self._append(TRAJECTORIES, value)
+        self._append(TRAJECTORIES, self._sealed(TRAJECTORIES, value))
         self._append(EPISODES, row)
         self.rows.append(row)
         if part == "learn":
@@ -111,15 +120,17 @@ class Journal:
     def add_sleep(self, sleep: Sleep, memory: Mapping[str, Any], seconds: float) -> None:
         """Write a sleep down, and the memory after it."""
         number = len(self.sleeps) + 1
-        self._remember(number, memory)
+        remembered = self._remember(number, memory)
         write_atomic(self._memory(number).with_suffix(".diff"), sleep.diff and sleep.diff.rstrip("\n") + "\n")
         value = {
             "index": number - 1,
             "episodes": self.count("learn"),
             "seconds": round(seconds, 3),
             "clock": round(self.clock, 3),
+            "memory": remembered,
             **sleep.to_json(),
         }
+        value = self._sealed(SLEEPS, value)
         self._append(SLEEPS, value)
         self.sleeps.append(value)
         self.pending.clear()
@@ -127,10 +138,16 @@ class Journal:
     def _memory(self, number: int) -> Path:
         return self.folder / MEMORY / f"{number:03d}.json"
 
-    def _remember(self, number: int, memory: Mapping[str, Any]) -> None:
-        write_atomic(
-            self._memory(number), json.dumps(memory, indent=1, sort_keys=True, allow_nan=False) + "\n"
-        )
+    def _remember(self, number: int, memory: Mapping[str, Any]) -> str:
+        """Write a memory; returns the SHA-256 of the file."""
+        content = (json.dumps(memory, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+        write_atomic(self._memory(number), content)
+        return sha256_bytes(content)
+
+    def _sealed(self, name: str, value: dict[str, Any]) -> dict[str, Any]:
+        """A line that comes next in a file, with its seal."""
+        self._seals[name] = _seal(self._seals[name], value)
+        return {**value, "seal": self._seals[name]}
 
     def _append(self, name: str, value: Mapping[str, Any]) -> None:
         path = self.folder / name
@@ -195,12 +212,20 @@ def _consistent(
 
 
 def _checked(path: Path, check: Callable[[dict[str, Any]], None]) -> list[dict[str, Any]]:
-    """The lines of a file, each of them as a run writes it."""
-    lines = whole_lines(path)
+    """The lines of a file, each of them as a run writes it, none edited, lost or moved."""
+    lines, seal = whole_lines(path), ""
     for number, line in enumerate(lines, start=1):
         with as_written(path, number):
             check(line)
+            seal = _seal(seal, {key: value for key, value in line.items() if key != "seal"})
+            if line["seal"] != seal:
+                raise ValueError("this line, or one before it, is not what was written")
     return lines
+
+
+def _seal(before: str, line: Mapping[str, Any]) -> str:
+    """SHA-256, in hex, of a line but for its times, and of the seal before."""
+    return sha256_bytes(f"{before}{canonical_json(without_times(line))}".encode())
 
 
 def _check_episode(line: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from agents.methods import METHODS
 from agents.methods.base import Tools
 from agents.sandbox.host import Limits, Sandbox
 from harness.errors import Problem
+from harness.files import canonical_json
 
 Status = Literal["complete", "budget", "interrupted", "failed"]
 
@@ -196,6 +197,10 @@ class Experiment:
         if memory is None:
             self.journal.begin(self.method.dump())
             return
+        if self.batches and not self.journal.sleeps:
+            with as_written(self.journal.memory_path):
+                if canonical_json(memory) != canonical_json(self.method.dump()):
+                    raise ValueError("nothing has been learned yet")
         self.load(memory)
 
     def _live(self, batch: Batch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from agents.benchmarks.base import Benchmark
 from agents.config import Config
+from agents.core.checkpoint import config_hash
 from agents.prompts.prompts import prompt_hashes
 from agents.task import versions
 from harness.files import sha256_bytes
@@ -29,6 +30,7 @@ def make_manifest(
         "benchmark": config.benchmark,
         "method": config.method,
         "model": config.model.name,
+        "config": config_hash(config),
         "sandbox": confinement,
         "replays": replayed and str(replayed),
         "prompts": told_hashes(benchmark),

@@ -8,14 +8,14 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from agents.llm.messages import Message
 from agents.llm.reply import Reply
 from harness.errors import Problem
-from harness.files import canonical_json
+from harness.files import canonical_json, sha256_bytes
 
 Mode = Literal["record", "replay"]
 
@@ -69,20 +69,30 @@ class Cache:
         with self._said(), self._lock, self._database:
             self._database.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
 
-    def check_holds(self, requests: Iterable[str]) -> None:
-        """Refuse a recording that has lost replies: they would be asked and paid for again.
+    def check_holds(self, replies: Mapping[str, str]) -> None:
+        """Refuse a recording that has lost replies, which would be asked and paid for again, or has others.
+
+        `replies`: hash of a request -> that of its reply, `Reply.sha256`.
 
         Raises:
-            Problem: not every one of these hashes has a reply.
+            Problem: not every one of these requests has this reply.
         """
         with self._said(), self._lock:
-            held = {row[0] for row in self._database.execute("SELECT request FROM replies")}
-        lost = sum(request not in held for request in requests)
+            rows = self._database.execute("SELECT request, reply FROM replies").fetchall()
+        held = {request: sha256_bytes(str(reply).encode("utf-8", "replace")) for request, reply in rows}
+        lost = sum(request not in held for request in replies)
         if lost:
             raise Problem(
                 f"lacks {lost} of the replies that calls.jsonl tells of",
                 file=self.path,
                 remedy="restore this file, or start a run of another name",
+            )
+        other = sum(held[request] != reply for request, reply in replies.items())
+        if other:
+            raise Problem(
+                f"{other} of its replies are not those that calls.jsonl tells of",
+                file=self.path,
+                remedy="restore both files as they were, or start a run of another name",
             )
 
     def missing(self, label: str) -> Problem:

@@ -8,7 +8,7 @@ and is in no total.
 import json
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -128,7 +128,7 @@ class Ledger:
         """
         self.budget = budget
         self._calls: list[Call] = []
-        self._known: set[str] = set()
+        self._known: dict[str, str] = {}
         self._spent = NOTHING
         self._reserved = NOTHING
         self._changed = threading.Condition()
@@ -147,10 +147,10 @@ class Ledger:
         with self._changed:
             return request in self._known
 
-    def answered(self) -> set[str]:
-        """The hashes of all calls that were answered, in this run or the one that it resumes."""
+    def answered(self) -> dict[str, str]:
+        """Hash -> that of the reply, of every call answered in this run or the one that it resumes."""
         with self._changed:
-            return set(self._known)
+            return dict(self._known)
 
     def reserve(self, tokens: int, dollars: float) -> Amount:
         """Set aside what a call can take at most; waits while calls under way may leave enough.
@@ -240,7 +240,7 @@ class Ledger:
         self._calls.append(_light(call))
         self._spent = self._spent.plus(call.charged)
         if call.reply is not None:
-            self._known.add(call.hash)
+            self._known.setdefault(call.hash, call.reply.sha256)
 
     def _lacking(self, amount: Amount) -> str:
         """What of the budget an amount exceeds; "" = nothing."""
@@ -278,22 +278,36 @@ def _light(call: Call) -> Call:
     return Call(call.label, call.hash, call.model, reply, None, call.attempts, call.charged, {})
 
 
-def _read(path: Path) -> list[Call]:
+def _read(path: Path) -> Iterator[Call]:
     """The calls in a file; a last line that a crash cut short is removed from it."""
     if not path.exists():
-        return []
+        return
     content = read_bytes(path)
     whole = content[: content.rfind(b"\n") + 1]
     if whole != content:
         write_atomic(path, whole)
-    calls = []
     for number, line in enumerate(whole.split(b"\n")[:-1], start=1):
         value = parse_json(line, path, number)
         try:
             reply = value["reply"] and {**value["reply"], "usage": Usage(**value["reply"]["usage"])}
             charged = Amount(**value["charged"])
             call = Call(**{**value, "reply": reply and Reply(**reply), "charged": charged})
-            calls.append(_light(call))
+            _check(call)
         except (TypeError, KeyError, AttributeError) as error:
             raise Problem("no call of a model", file=path, line=number) from error
-    return calls
+        yield call
+
+
+def _check(call: Call) -> None:
+    """TypeError where a call that was read has values of other types than one that was made."""
+    texts = [call.label, call.hash, call.model]
+    counts: list[object] = [call.attempts, call.charged.calls, call.charged.tokens]
+    numbers: list[object] = [call.charged.dollars]
+    if call.reply is not None:
+        texts += [call.reply.text, call.reply.finish, call.reply.model]
+        counts += [count for count in vars(call.reply.usage).values() if count is not None]
+        numbers += [call.reply.seconds, *([] if call.reply.dollars is None else [call.reply.dollars])]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("what must be text is none")
+    if not all(type(count) is int for count in counts) or not all(type(n) in (int, float) for n in numbers):
+        raise TypeError("what must be a number is none")

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from harness.files import canonical_json, sha256_bytes
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -58,6 +60,11 @@ class Reply:
             "thinking": self.thinking,
             "refusal": self.refusal,
         }
+
+    @property
+    def sha256(self) -> str:
+        """Of what `to_json` gives, in hex."""
+        return sha256_bytes(canonical_json(self.to_json()).encode())
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Reply":

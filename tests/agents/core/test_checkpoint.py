@@ -10,7 +10,12 @@ from agents.config import Config, read_config
 from agents.core import checkpoint
 from harness.errors import Problem
 
-MANIFEST = {"prompts": {"wake": "a", "system": "b"}, "environments": {"minigrid": "3.2.0"}, "replays": None}
+MANIFEST = {
+    "config": "c",
+    "prompts": {"wake": "a", "system": "b"},
+    "environments": {"minigrid": "3.2.0"},
+    "replays": None,
+}
 
 
 def config(folder: Path, **changes: object) -> Config:
@@ -74,6 +79,16 @@ def test_other_prompts_and_environments_are_refused(
     checkpoint.check_same(tmp_path, MANIFEST)
     with pytest.raises(Problem, match=named):
         checkpoint.check_same(tmp_path, {**MANIFEST, **changes})
+
+
+def test_a_config_that_was_edited_is_refused_but_for_its_budget(tmp_path: Path) -> None:
+    began = config(tmp_path)
+    for changes, same in (({"history": 5}, False), ({"budget": {"calls": 9}}, True)):
+        assert (checkpoint.config_hash(config(tmp_path, **changes)) == checkpoint.config_hash(began)) is same
+    (tmp_path / "manifest.json").write_text(json.dumps(MANIFEST))
+    with pytest.raises(Problem, match="not the config that the run began with") as caught:
+        checkpoint.check_same(tmp_path, {**MANIFEST, "config": "d"})
+    assert caught.value.file == str(tmp_path / "config.yaml")
 
 
 def test_a_replay_is_not_resumed(tmp_path: Path) -> None:

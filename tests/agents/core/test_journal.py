@@ -144,6 +144,13 @@ def set_in(value: Any, keys: list[str | int], new: Any) -> None:
         ("sleeps.jsonl", ["episodes"], "2", "episodes is no whole number"),
         ("sleeps.jsonl", ["changed"], None, "the key 'changed' is missing"),
         ("sleeps.jsonl", ["exchanges"], 2, "exchanges is no list"),
+        ("trajectories.jsonl", ["trajectory", "score"], 0.5, "this line, or one before it, is not what was"),
+        ("trajectories.jsonl", ["trajectory", "success"], False, "this line, or one before it, is not what"),
+        ("trajectories.jsonl", ["trajectory", "turns", 0, "steps", 0, 0], "left", "is not what was written"),
+        ("trajectories.jsonl", ["trajectory", "tokens", "prompt"], 3, "is not what was written"),
+        ("trajectories.jsonl", ["seal"], None, "the key 'seal' is missing"),
+        ("sleeps.jsonl", ["reason"], "because", "this line, or one before it, is not what was written"),
+        ("sleeps.jsonl", ["memory"], "0" * 64, "this line, or one before it, is not what was written"),
     ],
 )
 def test_an_edited_line_is_named(
@@ -158,12 +165,30 @@ def test_an_edited_line_is_named(
     assert (caught.value.file, caught.value.line) == (str(tmp_path / name), 2)
 
 
-def test_a_memory_that_is_no_object_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["trajectories.jsonl", "sleeps.jsonl"])
+@pytest.mark.parametrize("order", [[0, 2], [1, 0, 2], [0, 1, 1, 2], [1, 2]])
+def test_lines_that_were_taken_out_moved_or_repeated_are_named(
+    tmp_path: Path, name: str, order: list[int]
+) -> None:
     written(tmp_path)
-    (tmp_path / "memory" / "003.json").write_text("[1]")
-    with pytest.raises(Problem, match="not a JSON object") as caught:
-        Journal(tmp_path).memory()
-    assert caught.value.file == str(tmp_path / "memory" / "003.json")
+    lines = (tmp_path / name).read_text().splitlines(keepends=True)
+    (tmp_path / name).write_text("".join(lines[place] for place in order))
+    with pytest.raises(Problem, match="this line, or one before it, is not what was written") as caught:
+        Journal(tmp_path)
+    first = next(place for place, line in enumerate(order) if place != line)
+    assert (caught.value.file, caught.value.line) == (str(tmp_path / name), first + 1)
+
+
+@pytest.mark.parametrize("name", ["001.json", "003.json"])
+def test_a_memory_that_was_edited_is_named(tmp_path: Path, name: str) -> None:
+    written(tmp_path)
+    path = tmp_path / "memory" / name
+    path.write_text(path.read_text().replace('"sleeps": ', '"sleeps": 1'))
+    with pytest.raises(
+        Problem, match=r"not as a run writes it: sleeps\.jsonl tells of other content"
+    ) as caught:
+        Journal(tmp_path)
+    assert caught.value.file == str(path)
 
 
 def test_the_clock_goes_on(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """The command line: what it leaves of a folder where a run cannot start, and what it tells its user."""
 
+import contextlib
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,58 @@ def test_an_edited_file_is_named(
     assert status == 2 and f"{folder / name}: not a" in text
     assert "Traceback" not in text
     assert not (runs.outputs / "edited").exists()
+
+
+def swap(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def swap_reply(folder: Path) -> None:
+    with contextlib.closing(sqlite3.connect(folder / "cache.sqlite")) as database, database:
+        database.execute("UPDATE replies SET reply = replace(reply, '\"dollars\":null', '\"dollars\":0.5')")
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (
+            lambda run: swap(run / "trajectories.jsonl", '"score":0.0', '"score":1.0'),
+            "is not what was written",
+        ),
+        (lambda run: swap(run / "memory" / "002.json", "{", "{ "), "sleeps.jsonl tells of other content"),
+        (
+            lambda run: swap(run / "config.yaml", "history: 4", "history: 5"),
+            "not the config that the run began",
+        ),
+        (
+            lambda run: swap(run / "calls.jsonl", '"prompt": 1', '"prompt": 2'),
+            "not those that calls.jsonl tells",
+        ),
+        (swap_reply, "of its replies are not those that calls.jsonl tells of"),
+    ],
+)
+def test_what_was_edited_is_not_gone_on_from(
+    runs: Runs, whole: Path, tmp_path: Path, edit: Callable[[Path], None], said: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    edit(folder)
+    status, text = runs.run("--resume", folder)
+    assert status == 2 and said in text and text.count("\n") == 1, text
+    assert "Remedy: restore" in text
+
+
+def test_a_first_memory_that_was_edited_is_named(runs: Runs, server: ChatServer, tmp_path: Path) -> None:
+    little = write_config(tmp_path / "little.yaml", server.url, budget={"calls": 2})
+    status, text = runs.run("--config_file", little, "--name", "unslept")
+    folder = runs.outputs / "unslept"
+    assert status == 0 and not (folder / "memory" / "001.json").exists(), text
+    swap(folder / "memory" / "000.json", "[]", '["an episode"]')
+    status, text = runs.run("--resume", folder)
+    assert status == 2 and f"{folder / 'memory' / '000.json'}: not as a run writes it" in text
+    assert "Traceback" not in text
 
 
 def test_a_server_that_does_not_answer_is_told_before_a_folder_is_made(runs: Runs, tmp_path: Path) -> None:

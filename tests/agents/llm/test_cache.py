@@ -1,6 +1,7 @@
 """Recording and replaying: every field comes back, and what was not recorded is named by its label."""
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,10 @@ def test_a_replay_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_recording_that_has_lost_replies_is_refused(tmp_path: Path) -> None:
     with contextlib.closing(Cache(tmp_path / "cache.sqlite")) as cache:
-        cache.put("kept", "wake/0", "m", Reply("text", "stop", Usage(1, 1), None, 0.5, "m"))
-        cache.check_holds([])
-        cache.check_holds(["kept"])
+        cache.put("kept", "wake/0", "m", REPLY)
+        cache.check_holds({})
+        cache.check_holds({"kept": REPLY.sha256})
         with pytest.raises(Problem, match=r"lacks 2 of the replies that calls\.jsonl tells of"):
-            cache.check_holds(["kept", "lost", "gone"])
+            cache.check_holds({"kept": REPLY.sha256, "lost": "", "gone": ""})
+        with pytest.raises(Problem, match=r"1 of its replies are not those that calls\.jsonl tells of"):
+            cache.check_holds({"kept": replace(REPLY, text="another").sha256})

@@ -127,6 +127,37 @@ def test_a_line_that_is_no_call_is_named(line: str, tmp_path: Path) -> None:
     assert (caught.value.file, caught.value.line) == (str(path), 2)
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("label",), 3),
+        (("attempts",), "1"),
+        (("charged", "tokens"), "12"),
+        (("charged", "dollars"), None),
+        (("reply", "text"), None),
+        (("reply", "dollars"), "0.1"),
+        (("reply", "usage", "prompt"), "12"),
+        (("reply", "usage", "prompt"), True),
+    ],
+)
+def test_a_value_of_another_type_is_named_with_its_line(
+    place: tuple[str, ...], value: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "calls.jsonl"
+    ledger = Ledger(path)
+    ledger.settle(NOTHING, call("wake/0", Usage(10, 5), 0.1, Amount(1, 15, 0.1)))
+    ledger.close()
+    line = json.loads(path.read_text())
+    part = line
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    path.write_text(json.dumps(line) + "\n")
+    with pytest.raises(Problem, match="no call of a model") as caught:
+        Ledger(path)
+    assert (caught.value.file, caught.value.line) == (str(path), 1)
+
+
 def test_half_a_character_is_written(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "calls.jsonl")
     ledger.settle(NOTHING, Call("wake/0", "h", "m", None, "\ud800", 1, NOTHING, {"a": "\udfff\u00e9"}))
