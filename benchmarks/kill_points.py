@@ -49,7 +49,7 @@ class Case:
     chosen: tuple[str, ...] = ()
     """Of every attempt."""
     longest_s: float = 20.0
-    """The latest kill after the start of an attempt."""
+    """The latest kill after the start of an attempt, or of most new runs after their folder is there."""
     exact: bool = True
     """Whether all runs end with the same checkpoint."""
 
@@ -98,7 +98,10 @@ class Killer:
         """Start or go on, kill at a random moment, look at what is left."""
         number = self.generator.choices((signal.SIGKILL, signal.SIGINT, signal.SIGTERM), (8, 1, 1))[0]
         after_s = self.generator.uniform(0, self.case.longest_s)
+        patient = self.run is None and self.generator.random() < 0.8  # else nearly all come before the run
         with self.attempt() as process:
+            while patient and process.poll() is None and not self.runs():
+                time.sleep(0.1)
             started = time.monotonic()
             helpers: set[psutil.Process] = set()
             while process.poll() is None and time.monotonic() - started < after_s:
@@ -149,6 +152,10 @@ class Killer:
                     process.kill()
                 process.wait()
 
+    def runs(self) -> set[Path]:
+        """The run folders that were not left."""
+        return set((self.folder / "outputs").glob("[0-9]*")) - self.known
+
     def said(self) -> str:
         return " | ".join((self.folder / "said.txt").read_text(errors="replace").splitlines()[-3:])
 
@@ -156,7 +163,7 @@ class Killer:
         """Everything that must hold after a kill."""
         _, alive = psutil.wait_procs(helpers, timeout=ORPHANS_S)
         faults += [f"the process {orphan.pid} is left" for orphan in alive]
-        runs = set((self.folder / "outputs").glob("[0-9]*")) - self.known
+        runs = self.runs()
         if not runs:
             return Point(name, after_s, "before the run", 0, 0, faults)
         if len(runs) > 1:
