@@ -214,6 +214,7 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=50, help="kills (50)")
     parser.add_argument("--seed", type=int, default=1, help="of their moments (1)")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     if options.track == "toy":
         sys.path.append(str(ROOT / "tests"))
     with tempfile.TemporaryDirectory() as folder:
