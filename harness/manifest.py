@@ -29,8 +29,9 @@ _ENVIRONMENT = (
     # threads, arithmetic, memory
     "OMP_", "MKL_", "KMP_", "GOMP_", "DNNL_", "ONEDNN_", "OPENBLAS_", "BLIS_", "NUMEXPR_", "NUMBA_", "NPY_",
     "TORCH", "PYTORCH", "ATEN_", "TRITON_", "XLA_", "JAX_", "RAYON_",
-    # GPUs and the network between them
+    # GPUs, the network between them, and processes elsewhere
     "CUDA_", "CUBLAS_", "CUDNN_", "CUTLASS_", "NVIDIA_TF32", "NVTE_", "NCCL_", "GLOO_", "UCX_",
+    "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "MASTER_", "PET_",
     # libraries of models, and the Java of a benchmark
     "HF_", "TRANSFORMERS_", "ACCELERATE_", "DEEPSPEED_", "TOKENIZERS_", "VLLM_", "FLASHINFER_",
     "FLASH_ATTENTION_", "JAVA_", "JDK_", "_JAVA_",
@@ -149,6 +150,17 @@ def read_git(root: Path) -> Git | None:
 def installed_packages() -> dict[str, str]:
     """Name -> version of every installed distribution, sorted by name."""
     return dict(sorted((item.name, item.version) for item in metadata.distributions() if item.name))
+
+
+def command_line() -> tuple[str, ...]:
+    """The command that was started: torchrun's where that started this process, and the system tells it."""
+    if launcher() == os.getpid():
+        return tuple(sys.orig_argv)
+    try:
+        words = Path(f"/proc/{launcher()}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return tuple(sys.orig_argv)
+    return tuple(os.fsdecode(word) for word in words[:-1])
 
 
 def launch_environment() -> dict[str, str]:

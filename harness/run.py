@@ -133,7 +133,7 @@ class Run:
             packages=manifests.installed_packages(),
             machine=machine,
             calibration_s=calibration_s,
-            argv=tuple(sys.orig_argv),
+            argv=manifests.command_line(),
             flags=tuple(flags),
             environment=manifests.relevant(environment),
             overriding_environment=manifests.overriding(environment),

@@ -1,6 +1,9 @@
 """Rules about a run's manifest: what ran, where, on which data, and whether such a run can be a record."""
 
 import itertools
+import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from harness.accepted import ABSENT, Version, accepted_versions
 from harness.checks.base import RecordFolder, Rule, RunFiles, expect, rule
@@ -13,7 +16,8 @@ from harness.track import fixed_file_hashes, load_track
 
 START_TOLERANCE_S = 600.0
 PYTHON_OPTIONS = ("-u", "-B", "-s", "-E")
-"""Options of Python that change nothing of a run; torchrun gives the first."""
+"""Options of Python that change nothing of a run."""
+TORCHRUN_OPTION = re.compile(r"--standalone|--nproc[-_]per[-_]node=\d+")
 
 
 @rule()
@@ -63,16 +67,30 @@ def eligible(run: RunFiles) -> str:
 @rule("manifest", "track")
 def argv(run: RunFiles) -> str:
     """The command line is the one that runs the recipe: without flags, but for --verify in a second run."""
-    line = list(run.manifest.argv)
-    words = list(itertools.dropwhile(PYTHON_OPTIONS.__contains__, line[1:]))
+    line = " ".join(run.manifest.argv)
+    words = _without_launcher(run.manifest.argv)
     expected = run.home.track.command(run.manifest.hardware_class).split()[1:]
     flags = words[len(expected) :]
     verify = len(flags) == (1 if flags[:1] and flags[0].startswith("--verify=") else 2)
     verify = verify and flags[0].partition("=")[0] == "--verify"
     if words[: len(expected)] != expected or not (verify if run.prefix else not flags):
         wanted = " ".join(["python", *expected, *(["--verify", "<record>"] if run.prefix else [])])
-        raise Problem(f"argv is {' '.join(line)!r}, expected {wanted!r}", file=run.name(MANIFEST))
-    return " ".join(line)
+        raise Problem(f"argv is {line!r}, expected {wanted!r}", file=run.name(MANIFEST))
+    return line
+
+
+def _without_launcher(argv: Sequence[str]) -> list[str]:
+    """The words of a command line after Python, and after torchrun if that starts processes here alone."""
+    words = list(itertools.dropwhile(PYTHON_OPTIONS.__contains__, argv[1:]))
+    if words and Path(words[0]).name == "torchrun":
+        del words[0]
+    elif words[:2] == ["-m", "torch.distributed.run"]:
+        del words[:2]
+    else:
+        return words
+    while words and TORCHRUN_OPTION.fullmatch(words[0]):
+        del words[0]
+    return words
 
 
 @rule("manifest", "track")

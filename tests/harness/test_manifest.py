@@ -190,6 +190,19 @@ def test_under_torchrun_the_environment_is_what_torchrun_was_launched_with() -> 
     assert done.stdout == "{'MKL_DYNAMIC': '0'}\n"
 
 
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="the system keeps no command lines")
+def test_under_torchrun_the_command_line_is_torchruns() -> None:
+    child = "from harness.manifest import command_line; print(command_line()[-2:])"
+    script = (
+        "import os, subprocess, sys\n"
+        "environment = {**os.environ, 'TORCHELASTIC_RUN_ID': 'none'}\n"
+        f"subprocess.run([sys.executable, '-c', {child!r}], env=environment, check=True)"
+    )
+    command = [sys.executable, "-c", script, "--nproc_per_node=2", "üb er"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "('--nproc_per_node=2', 'üb er')\n"
+
+
 def test_only_variables_that_can_matter_are_kept_and_only_some_of_them_override() -> None:
     environment = {
         "HF_TOKEN": "secret",
