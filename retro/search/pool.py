@@ -8,13 +8,15 @@ import random
 import signal
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from harness.errors import Problem
@@ -82,6 +84,13 @@ class Pool(Protocol):
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
         """See `World.arrive`."""
 
+    def screens(self, count: int) -> list[NDArray[np.uint8]]:
+        """The newest pictures of the first `count` workers; to be asked for between rounds."""
+
+
+class Look:
+    """Asks a worker for its newest picture."""
+
 
 class Worker:
     """Does pieces of work with the emulator of this process."""
@@ -103,6 +112,9 @@ class Worker:
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
         with blaming(self.world.package):
             return self.world.arrive(inputs)
+
+    def screens(self, count: int = 1) -> list[NDArray[np.uint8]]:
+        return [self.world.emulator.screen()][:count]
 
     def _do(self, item: Item) -> Done:
         if item.mode not in self._modes:
@@ -141,6 +153,17 @@ class Processes:
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
         (answer,) = self._deal([inputs])
         return answer  # type: ignore[no-any-return]
+
+    def screens(self, count: int) -> list[NDArray[np.uint8]]:
+        found = []
+        for _, connection in self._workers[:count]:
+            with suppress(OSError):
+                connection.send(Look())
+        for _, connection in self._workers[:count]:
+            with suppress(EOFError, OSError):
+                answer = connection.recv()
+                found += answer if isinstance(answer, list) else []  # it has failed; a round replaces it
+        return found
 
     def _deal(self, items: Sequence[Any]) -> list[Any]:
         """Have each item answered by a worker; the answers in order."""
@@ -250,6 +273,8 @@ def _serve(spec: str, connection: "Connection[Any, Any]") -> None:
                 worker.tell(message)
             elif isinstance(message, Item):
                 connection.send(worker.do([message])[0])
+            elif isinstance(message, Look):
+                connection.send(worker.screens())
             else:
                 connection.send(worker.arrive(message))
     except (EOFError, OSError):

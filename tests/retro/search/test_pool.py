@@ -183,3 +183,29 @@ def test_a_real_console_gives_the_same_with_any_number_of_workers() -> None:
             courses.append((beginning.ram_hash, search.frames, search.seen, search.deaths, places))
     assert courses[0] == courses[1]
     assert len(courses[0][-1]) > 20
+
+
+def test_the_newest_pictures_are_asked_for_between_rounds(
+    accident: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with open_pool(HOPPER, 0) as pool:
+        calm = course(searched(pool, told()))
+        (picture,) = pool.screens(9)
+        assert picture.shape == (1, 128, 3)
+        assert pool.screens(0) == []
+    with open_pool(HOPPER, 2) as pool:
+        assert isinstance(pool, Processes)
+        assert len(pool.screens(1)) == 1
+        beginning, _ = pool.arrive(INTO_LEVEL_1)
+        search = SegmentSearch(beginning, told(), "1")
+        search.open(pool)
+        while search.ending == "searching":
+            search.round(pool)
+            assert [screen.shape for screen in pool.screens(9)] == [(1, 128, 3)] * 2
+        os.kill(pool.pids[0], signal.SIGKILL)
+        assert ended_or_zombie(pool.pids[0])
+        assert len(pool.screens(9)) == 1
+        while search.shave(pool):
+            assert len(pool.screens(9)) == 2
+    assert course(search) == calm
+    assert "another takes its place" in capfd.readouterr().out
