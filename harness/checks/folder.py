@@ -57,7 +57,7 @@ def track_(home: RecordFolder) -> str:
 
 @rule()
 def folder_name(home: RecordFolder) -> str:
-    """The folder is called <YYYY-MM-DD>_<NN>_<name>."""
+    """The folder is called `<YYYY-MM-DD>_<NN>_<name>`."""
     return str(FolderName.parse(home.place.name))
 
 

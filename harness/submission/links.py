@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 MARKDOWN_LIMIT = 100_000  # bytes of a file
-_MARK = re.compile(r"<!-- [a-z:_]+ -->\s*")
+_MARK = re.compile(r"<!-- [\w:-]+ -->\s*")
 
 
 def faults_of_links(file: Path, root: Path) -> list[str]:

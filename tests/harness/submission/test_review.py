@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,13 @@ from pull_requests import Repository
 
 from harness import boards
 from harness.errors import Problem
+from harness.files import sha256_bytes
 from harness.record import read_record
 from harness.remarks import Remark
 from harness.submission.paths import CHANGES_LIMIT, RECORD_LIMIT
 from harness.submission.review import review
 from harness.submission.summary import Summary
+from toy_track.track import TRACK
 
 FIRST = "records/toy_track/*_01_by-heart"
 
@@ -93,6 +96,34 @@ def test_words_of_a_standing_record_may_change_and_are_pointed_at(repository: Re
     summary = look(repository)
     assert wrong(summary) == ""
     assert summary.records[0].remarks[0] == "it stands already, and this changes README.md"
+
+
+def test_open_files_that_a_record_ran_come_along(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    track = replace(TRACK, open_files=("toy_track/prompts/*",))
+    monkeypatch.setattr("harness.submission.review.load_track", lambda name: track)
+    run = {f"toy_track/{name}": sha256_bytes(b"Think.\n") for name in ("prompts/a.md", "model.py")}
+    monkeypatch.setattr("harness.submission.review.ran", lambda record: run)
+    put("toy_track/prompts/a.md", "Think.\n")(repository)
+    repository.commit()
+    assert wrong(look(repository)) == ""
+    put("toy_track/prompts/a.md", "Do not.\n")(repository)
+    put("toy_track/model.py", "Think.\n")(repository)
+    repository.commit()
+    assert wrong(look(repository)).split("\n") == [
+        "toy_track/model.py: is no part of a record; leave it to a pull request of its own",
+        "toy_track/prompts/a.md: is not what a record in this pull request ran; leave it out",
+    ]
+
+
+def test_open_files_that_will_differ_are_pointed_at(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.submission.worth.ran", lambda record: {"README.md": "0" * 64})
+    summary = look(repository)
+    assert summary.passed
+    assert summary.records[0].remarks[0] == "it ran with other versions of README.md than there would be"
 
 
 # ---- two at a time ------------------------------------------------------------------------------------
