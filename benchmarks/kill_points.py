@@ -36,7 +36,7 @@ from harness.track import ROOT, load_track
 
 EVALUATIONS = 3  # kills of one run's evaluation
 PATIENCE_S = 60.0  # for an end after SIGINT or SIGTERM
-ORPHANS_S = 5.0  # for helpers to end after their run
+ORPHANS_S = 60.0  # for helpers to end after their run, which they notice once they are imported
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,10 @@ def read_state(folder: Path, run_id: str) -> State | None:
     if not path.exists():
         return None
     line, _, data = read_bytes(path).partition(b"\n")
-    head = parse_json(line, path, 1)
+    try:
+        head = parse_json(line, path, 1)
+    except Problem as problem:
+        raise Problem(problem.reason, file=path, line=1, remedy=remedy) from problem
     if not isinstance(head, dict) or head.keys() != {"run_id", "step", "cpu_s", "sha256"}:
         raise Problem("is no state that a run saved", file=path, remedy=remedy)
     if head["sha256"] != sha256_bytes(data):
