@@ -12,7 +12,7 @@ from harness.checks.base import Check, Pending, RecordFolder, Rule, RunFiles
 from harness.errors import Problem, Unavailable
 from harness.record import SECOND
 
-__all__ = ["CHECKS", "Check", "RecordFolder", "check_all", "printable"]
+__all__ = ["CHECKS", "Check", "RecordFolder", "check_all", "explain", "printable"]
 
 _RUN: tuple[Rule[RunFiles], ...] = (
     *run.MANIFEST_RULES,
@@ -45,6 +45,14 @@ def check_all(home: RecordFolder) -> list[Check]:
         else:
             done[step.name] = _try(step, home)
     return list(done.values())
+
+
+def explain() -> Iterator[tuple[str, str, str]]:
+    """Of every rule, in order: its name, "record" or "each run", and in a sentence what must be so."""
+    record = (*run.DATE_RULES, *pair.BEFORE, *pair.RULES, *text.RULES, *standing.RULES)
+    for rules, subject in ((folder.RULES, "record"), (_RUN, "each run"), (record, "record")):
+        for rule in rules:
+            yield rule.name, subject, " ".join((rule.examine.__doc__ or "").split())
 
 
 def _try(step: _Step, home: RecordFolder) -> Check:

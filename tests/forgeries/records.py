@@ -124,7 +124,7 @@ FORGERIES: list[Forgery] = [
     ),
     Forgery("one line more", append("record.json", "\n"), ("canonical",), "expected", finish=False),
     Forgery(
-        "NaN", edit("record.json", '"time_s": 0', '"time_s": NaN, "x": 0'), ("schema",),
+        "time NaN", edit("record.json", '"time_s": 0', '"time_s": NaN, "x": 0'), ("schema",),
         "NaN is not a finite number",
     ),
     Forgery(
