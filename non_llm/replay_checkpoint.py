@@ -3,7 +3,7 @@
     python -m non_llm.replay_checkpoint records/non_llm/<record>
 
 This RUNS the record's speedrun.py, which verify_record.py never does: read it first. Sums in another order
-turn a few greedy choices on another machine, so it exits 1 only where a checkpoint solves a share of the levels
+turn a few greedy choices on another machine, so it exits 1 only where a checkpoint solves a share of levels
 that is further from that of the evidence than half of the claimed interval.
 """
 
