@@ -244,7 +244,7 @@ def test_a_pull_request_that_changes_workflows_is_not_believed(commenter: Runner
         (summary(6), {}, 1),  # there is none of this number
         (summary(None), {}, 2),
         (summary().replace('"number": 5', '"number": "5 --body x"'), {}, 2),
-        ("x" * 300_000, {}, 2),
+        ("x" * 3_000_000, {}, 2),
         ("", {}, 2),
     ],
 )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from harness.errors import Problem
 
+LONGEST_LIST = 2**24  # bytes of the names of all files
 PLAIN = "100644"
 """The mode of a file that is neither a link nor executable."""
 
@@ -55,9 +56,9 @@ def merge_base(repository: Path, base: str, head: str) -> str:
 
 
 def read_tree(repository: Path, commit: str) -> dict[str, Blob]:
-    """Every file of a commit; a Problem where its tree names one twice, which git itself would not write."""
+    """Every file of a commit; a Problem where its tree is immense, or names a file twice."""
     tree: dict[str, Blob] = {}
-    for line in _run(repository, "ls-tree", "-r", "-z", "--long", "--full-tree", commit).split(b"\0"):
+    for line in _list(repository, "ls-tree", "-r", "-z", "--long", "--full-tree", commit).split(b"\0"):
         if line:
             about, _, path = line.partition(b"\t")
             mode, _, name, size = about.decode().split()
@@ -108,8 +109,26 @@ def _git(repository: Path, *arguments: str) -> str:
     return _run(repository, *arguments).decode().strip()
 
 
+def _list(repository: Path, *arguments: str) -> bytes:
+    """What a command prints, up to a bound: a few trees within each other can name billions of files."""
+    with subprocess.Popen(_command(repository, *arguments), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        printed = process.stdout.read(LONGEST_LIST + 1)
+        if len(printed) > LONGEST_LIST:
+            process.kill()
+    if len(printed) > LONGEST_LIST:
+        raise Problem(f"lists more than {LONGEST_LIST:,} bytes of files", file=arguments[-1])
+    if process.returncode:
+        raise Problem(f"git {arguments[0]} failed: {process.returncode}", file=repository)
+    return printed
+
+
+def _command(repository: Path, *arguments: str) -> list[str]:
+    return ["git", "--no-replace-objects", "-C", str(repository), *arguments]
+
+
 def _run(repository: Path, *arguments: str, given: bytes | None = None) -> bytes:
-    command = ["git", "--no-replace-objects", "-C", str(repository), *arguments]
+    command = _command(repository, *arguments)
     try:
         done = subprocess.run(command, input=given, capture_output=True)
     except OSError as error:

@@ -12,13 +12,13 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-SIZE_LIMIT = 200_000  # bytes of a summary
+SIZE_LIMIT = 2_000_000  # bytes of a summary
 COMMENT_LIMIT = 60_000  # characters; GitHub takes 65,536
-SHOWN_FAULTS, SHOWN_CHECKS = 30, 10
+SHOWN_FAULTS, SHOWN_CHECKS, SHOWN_RECORDS = 30, 10, 10
 LONGEST_TEXT = 600
 
 
@@ -72,8 +72,16 @@ class Summary:
 
 
 def dump(summary: Summary) -> str:
-    """The summary as JSON."""
-    return json.dumps(asdict(summary), indent=1) + "\n"
+    """The summary as JSON, its lists and texts cut to what is shown, so that `load` takes it."""
+    records = [
+        replace(record, failed=_cut(record.failed, SHOWN_CHECKS), remarks=_cut(record.remarks, SHOWN_CHECKS))
+        for record in summary.records[:SHOWN_RECORDS]
+    ]
+    faults = list(summary.faults)
+    if len(summary.records) > SHOWN_RECORDS:
+        faults.insert(0, f"{len(summary.records)} records, of which {SHOWN_RECORDS} are shown")
+    bounded = replace(summary, records=tuple(records), faults=_cut(faults, SHOWN_FAULTS))
+    return json.dumps(_shortened(asdict(bounded)), indent=1) + "\n"
 
 
 def load(path: Path) -> Summary:
@@ -120,8 +128,8 @@ def markdown(summary: Summary, warning: str = "") -> str:
 
 def code(text: str) -> str:
     """Any text as a code span that fits into a table: one line, nothing of it read as Markdown."""
-    text = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in text)
+    cut = str(_shortened(text))
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode() for c in cut)
     # A code span knows no escapes, and a table would split at a bar even within one.
     return f"`` {shown.replace('`', chr(0x2BC)).replace('|', '¦').strip() or '-'} ``"
 
@@ -136,11 +144,23 @@ def _table(records: Sequence[RecordSummary]) -> str:
 
 
 def _section(title: str, texts: Sequence[str], shown: int) -> list[str]:
-    if not texts:
-        return []
-    lines = [f"- {code(text)}" for text in texts[:shown]]
-    lines += [f"- and {len(texts) - shown} more"] if len(texts) > shown else []
-    return [f"{title}:\n\n" + "\n".join(lines)]
+    lines = [f"- {code(text)}" for text in _cut(texts, shown)]
+    return [f"{title}:\n\n" + "\n".join(lines)] if lines else []
+
+
+def _cut(texts: Sequence[str], most: int) -> tuple[str, ...]:
+    """The first of the texts, and how many more there are."""
+    more = len(texts) - most
+    return tuple(texts) if more <= 1 else (*texts[:most], f"and {more} more")
+
+
+def _shortened(value: Any) -> Any:
+    """The same with every text cut to what is shown of it."""
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}..."
+    if isinstance(value, dict):
+        return {name: _shortened(inner) for name, inner in value.items()}
+    return [_shortened(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _record(content: Any) -> RecordSummary:

@@ -75,3 +75,15 @@ def test_what_cannot_be_read_is_a_problem(small: Repository, tmp_path: Path) -> 
         read_file(small.path, Blob("100644", "0" * 40, 0))
     with pytest.raises(Problem, match="there is no commit 'main'"):
         commit_of(tmp_path, "main")
+
+
+def test_a_tree_without_bounds_is_refused(small: Repository) -> None:
+    """Ten names in each of eight trees, one within the other: a hundred million files in a kilobyte."""
+    blob = small.git("hash-object", "-w", "folder/a b")
+    entry = f"100644 blob {blob}"
+    for _ in range(8):
+        lines = "".join(f"{entry}\t{name}\n" for name in range(10))
+        entry = f"040000 tree {small.git('mktree', given=lines.encode())}"
+    commit = small.git("commit-tree", entry.split()[2], "-m", "bomb")
+    with pytest.raises(Problem, match="lists more than 16,777,216 bytes of files"):
+        read_tree(small.path, commit)

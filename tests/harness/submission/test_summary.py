@@ -1,6 +1,7 @@
 """The summary: what is read back, what is no summary, and that no text of a stranger is more than text."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,16 @@ def test_a_summary_is_read_back_equal(tmp_path: Path) -> None:
     assert load(written(tmp_path, dump(SUMMARY))) == SUMMARY
 
 
+def test_no_summary_is_too_large_to_be_read_back(tmp_path: Path) -> None:
+    long = ("\ud800" * 10_000,) * 100
+    record = replace(RECORD, failed=long, remarks=long, folder=long[0])
+    huge = Summary(number=1, base="a", head="b", files=1, faults=long, records=(record,) * 40)
+    found = load(written(tmp_path, dump(huge)))
+    assert (len(found.faults), len(found.records), found.passed) == (31, 10, False)
+    assert found.faults[0] == "40 records, of which 10 are shown"
+    assert found.records[0].failed[-1] == "and 90 more"
+
+
 def test_the_comment_tells_all() -> None:
     text = markdown(SUMMARY, "Look at the workflows.")
     for part in (
@@ -96,7 +107,7 @@ def test_what_a_terminal_or_reader_would_take_for_more_is_escaped() -> None:
 
 def test_a_long_list_is_cut_and_a_comment_has_a_bound() -> None:
     many = Summary(number=1, base="a", head="b", files=1, faults=("x",) * 500, records=())
-    assert "- and 470 more" in markdown(many)
+    assert "- `` and 470 more ``" in markdown(many)
     records = Summary(number=1, base="a", head="b", files=1, faults=(), records=(RECORD,) * 300)
     assert len(markdown(records)) < COMMENT_LIMIT
 
@@ -117,7 +128,7 @@ def test_a_long_list_is_cut_and_a_comment_has_a_bound() -> None:
         (changed(faults=[1]), "no text"),
         (changed(records=[{}]), "other fields"),
         (changed(records=[{**json.loads(dump(SUMMARY))["records"][0], "failed": [["x"]]}]), "no text"),
-        (" " * (SIZE_LIMIT + 1), "more than 200000 bytes"),
+        (" " * (SIZE_LIMIT + 1), "more than 2000000 bytes"),
     ],
 )
 def test_what_is_no_summary_is_refused(tmp_path: Path, content: object, says: str) -> None:
