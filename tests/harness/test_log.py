@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import Problem
-from harness.log import LogWriter, read_log
+from harness.log import LogWriter, mend_log, read_log
 
 HASH = "0" * 64
 TRAINING: list[tuple[str, dict[str, Any]]] = [
@@ -177,6 +177,74 @@ def test_the_clock_may_start_again_at_the_evaluation_only(path: Path) -> None:
     lines[-1]["monotonic"] = lines[-2]["monotonic"] - 1
     with pytest.raises(Problem, match=":11: the monotonic clock runs backwards"):
         read_log(write(path, lines))
+
+
+def resumed(step: int) -> list[tuple[str, dict[str, Any]]]:
+    """A log whose training broke off after a step, and went on."""
+    begun = TRAINING[: 4 + step] if step else TRAINING[:1]
+    resume = ("resume", {"step": step, "cpu_s": 2.5 if step else 0.0})
+    return [
+        *begun,
+        resume,
+        *TRAINING[1:3],
+        ("train_start", {"cpu_s": 4.0}),
+        *TRAINING[4 + step :],
+        *EVALUATION,
+    ]
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_a_resumed_log_adds_up_its_parts(path: Path, step: int) -> None:
+    """Events come every 2 s; the clocks restart at the resume, and what was between counts nowhere."""
+    lines = entries(resumed(step))
+    at = next(index for index, line in enumerate(lines) if line["event"] == "resume")
+    for line in lines[at:]:
+        line["monotonic"] -= 100
+    log = read_log(write(path, lines))
+    assert log.status == "complete" and len(log.steps) == 2
+    assert log.time_s == log.clock_s == 2 * step + 2 * (3 - step)
+    assert log.cpu_s == (0.5 if step else 0) + 5.5
+
+
+def test_a_resume_stands_after_the_step_that_it_names_and_before_a_warmup(path: Path) -> None:
+    good = resumed(1)
+    at = next(index for index, (event, _) in enumerate(good) if event == "resume")
+    for wrong, reason in (
+        (
+            [*good[:at], ("resume", {"step": 2, "cpu_s": 0.0}), *good[at + 1 :]],
+            "names step 2 and follows step 1",
+        ),
+        ([*good[: at + 1], *good[at + 3 :]], "train_start cannot follow resume"),
+        ([*good[: at + 1], *good[at:]], "resume cannot follow resume"),
+        ([*TRAINING[:4], ("resume", {"step": 0, "cpu_s": 0.0})], "resume cannot follow train_start"),
+        ([*TRAINING, ("resume", {"step": 2, "cpu_s": 0.0})], "resume cannot follow checkpoint"),
+    ):
+        with pytest.raises(Problem, match=reason):
+            read_log(write(path, entries(wrong)))
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_rewinding_to_a_step_keeps_what_came_before_byte_by_byte(path: Path, step: int) -> None:
+    write(path, entries(TRAINING[:6]))
+    lines = path.read_bytes().splitlines(keepends=True)
+    writer = LogWriter(path)
+    writer.rewind(step)
+    assert path.read_bytes() == b"".join(lines[: 4 + step] if step else lines[:1])
+    for event, fields in resumed(step)[4 + step if step else 1 :]:
+        writer.write(event, **fields)
+    assert read_log(path).status == "complete"
+
+
+@given(cut=st.integers(0, 400))
+def test_mending_drops_a_cut_line_and_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "log.jsonl"
+    content = write(path, entries(TRAINING)).read_bytes()
+    kept = content[: max(1, len(content) - cut)]
+    path.write_bytes(kept)
+    assert mend_log(path) == (not kept.endswith(b"\n"))
+    assert path.read_bytes() == content[: kept.rfind(b"\n") + 1]
 
 
 def test_what_is_written_can_be_read(path: Path) -> None:
