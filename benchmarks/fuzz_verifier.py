@@ -40,9 +40,9 @@ TOY = "toy_track"
 _KINDS = get_args(Kind)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Fuzz, and print what became of the mutations."""
-    options = _options()
+    options = _options(arguments)
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "tests")])  # of the workers
     sys.path.append(str(ROOT / "tests"))
     with tempfile.TemporaryDirectory() as scratch:
@@ -138,7 +138,7 @@ def _require_true(record: TrueRecord) -> None:
         raise Problem(f"is no true record here: {failed[0].name}: {failed[0].reason}", file=record.place)
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.fuzz_verifier",
         description=__doc__,
@@ -154,7 +154,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--failures", type=Path, default=Path("outputs/fuzz_verifier"), help="where they are kept"
     )
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

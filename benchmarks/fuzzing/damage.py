@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from random import Random
 
+from harness.packed import LONGEST_FILE
+
 Damage = Callable[[bytes, Random, Sequence[bytes]], bytes]
 """(content, chance, contents to splice from) -> damaged content."""
 
 XZ_MAGIC = b"\xfd7zXZ\x00"
-BOMB = 2**30
-"""Bytes that a bomb unpacks to."""
+BOMB = LONGEST_FILE + 2**21
+"""Bytes that a bomb unpacks to, more than may be."""
 
 
 def damage_bytes(content: bytes, random: Random, others: Sequence[bytes]) -> bytes:
@@ -79,7 +81,7 @@ def repack_plainly(payload: bytes) -> bytes:
 
 @cache
 def bomb(unit: bytes, before: bytes = b"") -> bytes:
-    """An xz stream of `before` and then `BOMB` bytes of a repeated unit, in a few hundred kilobytes."""
+    """An xz stream of `before` and then `BOMB` bytes of a repeated unit, in some ten kilobytes."""
     packer = lzma.LZMACompressor(preset=0)
     piece = unit * (2**20 // len(unit))
     pieces = [packer.compress(before), *(packer.compress(piece) for _ in range(BOMB // len(piece)))]

@@ -71,7 +71,7 @@ def judge_all(
     workers = [_start(sources, seed, folder / str(place)) for place in range(processes)]
     try:
         while pending or any(worker.index is not None for worker in workers):
-            ready = wait([worker.connection for worker in workers], timeout=0.2)
+            ready = wait([worker.connection for worker in workers], timeout=min(0.2, limits.seconds))
             for place, worker in enumerate(workers):
                 if worker.connection in ready:
                     try:
