@@ -40,6 +40,7 @@ def easy_track() -> Iterator[None]:
             patch.setattr(module, "TRACK", made)
         patch.setattr("harness.manifest.launch_environment", dict)
         patch.setattr("harness.manifest.read_git", lambda root: None)
+        patch.setattr("harness.manifest.imported_files", lambda root: set[str]())
         yield
 
 
