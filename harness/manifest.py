@@ -188,11 +188,21 @@ def customizations() -> tuple[str, ...]:
 
 
 def imported_files(root: Path) -> set[str]:
-    """Paths from `root` of the files in it that this process has imported, but for installed libraries."""
+    """Paths from `root` of the files in it that this process has imported.
+
+    Not counted are Python and its libraries, should they lie there, and hidden folders, which hold caches.
+    """
+    prefixes = {Path(prefix) for prefix in (sys.prefix, sys.base_prefix)}
+    installed = [prefix for prefix in prefixes if not root.is_relative_to(prefix)]
     found = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     paths = (Path(file) for file in found if isinstance(file, str))
-    ours = (path for path in paths if path.is_relative_to(root) and "site-packages" not in path.parts)
-    return {path.relative_to(root).as_posix() for path in ours}
+    return {
+        path.relative_to(root).as_posix()
+        for path in paths
+        if path.is_relative_to(root)
+        and not any(path.is_relative_to(prefix) for prefix in installed)
+        and not any(part.startswith(".") for part in path.relative_to(root).parts)
+    }
 
 
 def relevant(environment: Mapping[str, str]) -> dict[str, str]:

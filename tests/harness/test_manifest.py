@@ -263,14 +263,18 @@ def test_files_of_the_checkout_that_are_imported_are_found(tmp_path: Path) -> No
     (tmp_path / "package").mkdir()
     (tmp_path / "package/__init__.py").write_text("")
     (tmp_path / "package/trick.py").write_text("import json")
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache/compiled.py").write_text("")
     script = (
         "import sys; from pathlib import Path; from harness.manifest import imported_files\n"
         f"root = Path({str(tmp_path)!r}); sys.path.insert(0, str(root))\n"
-        "import package.trick\nprint(sorted(imported_files(root)))"
+        "import package.trick\nsys.path.insert(0, str(root / '.cache'))\nimport compiled\n"
+        "print(sorted(imported_files(root)))\n"
+        "sys.prefix = str(root / 'package')\nprint(imported_files(root))"
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "['package/__init__.py', 'package/trick.py']\n"
+    assert done.stdout == "['package/__init__.py', 'package/trick.py']\nset()\n"
 
 
 def test_a_file_imported_on_the_way_is_written_down(
