@@ -105,6 +105,11 @@ class GamePackage:
         what moves nearby. Always of the same length, of plain integers; the first two tell the place."""
         raise NotImplementedError
 
+    def situation(self, ram: Ram) -> tuple[int, ...]:
+        """What moves are learned by, see `retro.guidance.table`: the cell without its place, so that what was
+        learned in one place is tried in others."""
+        return self.cell(ram)[2:]
+
     # ---- for the engine --------------------------------------------------------------------------------
 
     @cached_property

@@ -4,6 +4,7 @@ A worker that dies is replaced, told all that is known, and its piece of work is
 of a round are the same with any number of workers.
 """
 
+import importlib
 import random
 import signal
 import traceback
@@ -23,6 +24,7 @@ from harness.errors import Problem
 from retro.faults import blaming
 from retro.packages import Cell, GamePackage, load_package
 from retro.search.archive import Runs
+from retro.search.guidance import Guide
 from retro.search.modes import Mode, load_mode
 from retro.search.world import Beginning, Knowledge, Result, Start, World
 
@@ -60,6 +62,8 @@ class News:
     seen: set[tuple[int, int]]
     bound: int
     transit: int
+    guides: tuple[Guide, ...] | None = None
+    """None = as before."""
 
     def tell(self, knowledge: Knowledge) -> None:
         for cell in self.gone:
@@ -67,6 +71,8 @@ class News:
         knowledge.frames.update(self.cells)
         knowledge.seen |= self.seen
         knowledge.bound, knowledge.transit = self.bound, self.transit
+        if self.guides is not None:
+            knowledge.guides = self.guides
 
 
 class Pool(Protocol):
@@ -84,8 +90,22 @@ class Pool(Protocol):
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
         """See `World.arrive`."""
 
+    def ask(self, call: str, argument: Any) -> Any:
+        """What the function `call`, module:function, gives for a worker's World and the argument.
+
+        It must leave no trace in the World but the emulator's state, and give neither a Problem nor a text.
+        """
+
     def screens(self, count: int) -> list[NDArray[np.uint8]]:
         """The newest pictures of the first `count` workers; to be asked for between rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """See `Pool.ask`."""
+
+    call: str
+    argument: Any
 
 
 class Look:
@@ -112,6 +132,11 @@ class Worker:
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
         with blaming(self.world.package):
             return self.world.arrive(inputs)
+
+    def ask(self, call: str, argument: Any) -> Any:
+        module, _, name = call.partition(":")
+        with blaming(self.world.package):
+            return getattr(importlib.import_module(module), name)(self.world, argument)
 
     def screens(self, count: int = 1) -> list[NDArray[np.uint8]]:
         return [self.world.emulator.screen()][:count]
@@ -153,6 +178,10 @@ class Processes:
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
         (answer,) = self._deal([inputs])
         return answer  # type: ignore[no-any-return]
+
+    def ask(self, call: str, argument: Any) -> Any:
+        (answer,) = self._deal([Ask(call, argument)])
+        return answer
 
     def screens(self, count: int) -> list[NDArray[np.uint8]]:
         found = []
@@ -273,6 +302,8 @@ def _serve(spec: str, connection: "Connection[Any, Any]") -> None:
                 worker.tell(message)
             elif isinstance(message, Item):
                 connection.send(worker.do([message])[0])
+            elif isinstance(message, Ask):
+                connection.send(worker.ask(message.call, message.argument))
             elif isinstance(message, Look):
                 connection.send(worker.screens())
             else:

@@ -18,6 +18,7 @@ from retro.inputs import format_inputs, parse_inputs
 from retro.packages import GamePackage, load_package
 from retro.replay import Replay, replay_fresh
 from retro.search.archive import Runs
+from retro.search.guidance import Guidance
 from retro.search.pool import Pool
 from retro.search.segment import Ending, SegmentSearch, Solution
 from retro.search.settings import Settings
@@ -113,14 +114,22 @@ class RouteSearch:
         pool: Pool,
         watch: Watcher = lambda doing, search: None,
         replays: bool = True,
+        guidance: Guidance | None = None,
     ) -> None:
-        """`replays` = whether a fresh process replays the run after every segment."""
+        """`replays` = whether a fresh process replays the run after every segment.
+
+        Raises:
+            Problem: the settings ask for guidance, and there is none.
+        """
+        if any(route.settings.guidance.values()) and guidance is None:
+            raise Problem("the settings ask for guidance", remedy="open it: retro.search.guidance")
         self.folder = folder
         self.route = route
         self.package: GamePackage = load_package(route.package)
         self._pool = pool
         self._watch = watch
         self._replays = replays
+        self._guidance = guidance
         self._buttons = self.package.console_buttons
         self.ending: Ending = "searching"
         """How the search of the segment ended that was searched last."""
@@ -202,9 +211,12 @@ class RouteSearch:
             return ahead
         return SegmentSearch(beginning, self.route.settings, f"{self.route.seed}:{attempt}")
 
+    def _open(self, search: SegmentSearch) -> None:
+        search.open(self._pool, self._guidance, [self._runs(piece) for piece in self.route.pieces])
+
     def _work(self, search: SegmentSearch) -> None:
         """Search to the end, and shave; save now and then."""
-        search.open(self._pool)
+        self._open(search)
         saved = search.frames
         try:
             while search.ending == "searching":
@@ -231,7 +243,7 @@ class RouteSearch:
                 following.append((solution.frames, solution.frames, solution, None))
                 continue
             ahead = SegmentSearch(solution.into, settings, f"{self.route.seed}:0")
-            ahead.open(self._pool)
+            self._open(ahead)
             while ahead.ending == "searching" and ahead.frames < settings.lookahead:
                 ahead.round(self._pool)
                 self._watch("look ahead", ahead)
@@ -291,7 +303,7 @@ class RouteSearch:
         old = pieces[index]
         known = Solution(old.frames, self._runs(old), self._arrive(pieces[: index + 1]))
         search = SegmentSearch(self._arrive(pieces[:index]), self.route.settings, self._seed(index), known)
-        search.open(self._pool)
+        self._open(search)
         while search.ending == "searching":
             search.round(self._pool)
             self._watch("improve", search)
@@ -317,7 +329,7 @@ class RouteSearch:
                 self.route.save(self.folder)
                 return True
             search = SegmentSearch(self._arrive(new), self.route.settings, self._seed(rest))
-            search.open(self._pool)
+            self._open(search)
             while search.ending == "searching":
                 search.round(self._pool)
                 self._watch("search", search)

@@ -6,10 +6,12 @@ workers, and also when the search is interrupted and taken up again.
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from retro.search.archive import Archive, Runs
+from retro.search.guidance import Guidance
 from retro.search.modes import Mode, load_mode
 from retro.search.pool import Done, Item, News, Pool
 from retro.search.settings import Settings
@@ -68,6 +70,7 @@ class SegmentSearch:
         self.whole = True
         """False while a round is being merged."""
         self._modes: dict[str, Mode] = {}
+        self._guidance: Guidance | None = None
 
     @property
     def best(self) -> int | None:
@@ -84,8 +87,9 @@ class SegmentSearch:
         """A cell that takes so many frames is of no use; None before the first crossing."""
         return None if self.best is None else self.limit - self.transit
 
-    def open(self, pool: Pool) -> None:
-        """Turn the pool to this segment."""
+    def open(self, pool: Pool, guidance: Guidance | None = None, pieces: Sequence[Runs] = ()) -> None:
+        """Turn the pool to this segment, and what guides the search; `pieces` are as for `Source.begin`."""
+        self._guidance = guidance
         knowledge = Knowledge(
             self.beginning.segment,
             self.settings.settle,
@@ -94,6 +98,7 @@ class SegmentSearch:
             set(self.seen),
             self.limit,
             self.transit,
+            guidance.begin(pool, self.beginning, pieces) if guidance else (),
         )
         pool.open(knowledge)
 
@@ -102,6 +107,8 @@ class SegmentSearch:
         items = self._plan()
         if not self.rounds:
             items.insert(0, Item(HINTS, [self._start(0)], "", self.settings.item_frames))
+        for runs in self._guidance.exits() if self._guidance else ():
+            items.insert(0, Item(HINTS, [self._start(0)], "", self.settings.item_frames, runs))
         if not items:
             self.ending = "solved" if self.solutions else "exhausted"
             return
@@ -214,7 +221,8 @@ class SegmentSearch:
             cells.pop(cell, None)
         self.rounds += 1
         self.whole = True
-        pool.tell(News(cells, gone, seen, self.limit, self.transit))
+        guides = self._guidance.news() if self._guidance else None
+        pool.tell(News(cells, gone, seen, self.limit, self.transit, guides))
         return len(cells)
 
     def _solve(self, solution: Solution) -> bool:

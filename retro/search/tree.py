@@ -76,7 +76,7 @@ def grow(
     path[-1].children.append(child)
     path.append(child)
     for _ in range(ROLLOUT):
-        fate = world.act(*generator.choice(actions))
+        fate = world.act(*world.guided(*generator.choice(actions), generator))
         if fate is not Fate.ALIVE:
             break
         found += world.new

@@ -49,7 +49,7 @@ def walk(world: World, generator: random.Random) -> Mark | None:
     for _ in range(generator.randint(1, DECISIONS)):
         if generator.random() > STICKINESS:
             mask = generator.choices(masks, cum_weights=taste)[0]
-        if world.act(mask, generator.choice(holds)) is not Fate.ALIVE:
+        if world.act(*world.guided(mask, generator.choice(holds), generator)) is not Fate.ALIVE:
             break
         if world.new:
             news = world.mark()

@@ -4,6 +4,7 @@ What a piece of work finds depends on its starts, its seed and what was known wh
 process it runs in, nor on what else that process has done.
 """
 
+import random
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from retro.faults import CELL, is_cell, is_finite
 from retro.packages import Cell, GamePackage, Ram
 from retro.packing import pack, unpack
 from retro.search.archive import Found, Runs
+from retro.search.guidance import Guide, Move
 
 NEVER = 1 << 60
 """More frames than any segment takes."""
@@ -110,6 +112,7 @@ class Knowledge:
     """A crossing must take fewer frames to be of use."""
     transit: int = 0
     """The shortest transit of a crossing so far: what cannot be in time with it is given up."""
+    guides: tuple[Guide, ...] = ()
 
 
 class World:
@@ -194,6 +197,16 @@ class World:
         self.spent += held
         self._extend(mask, held)
         return self._arrive(ram) if enter(ram) else self._leave(ram)
+
+    def guided(self, mask: int, hold: int, generator: random.Random) -> Move:
+        """A move that was drawn, or in its place, as often as the guides' shares say, what one proposes."""
+        if self.knowledge.guides:
+            chance = generator.random()
+            for guide in self.knowledge.guides:
+                chance -= guide.share
+                if chance < 0:
+                    return guide.propose(self.package, self.emulator.values(), generator) or (mask, hold)
+        return mask, hold
 
     def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
         """Play from power-on, then without buttons until a state holds; returns that, and how long it took.

@@ -17,10 +17,13 @@ NAMES = [field.name for field in fields(Settings)]
 def test_settings_come_back_from_plain_values() -> None:
     settings = Settings.read(SMALL)
     assert Settings.read(asdict(settings)) == settings
-    assert sorted(SMALL) == sorted(NAMES)
+    assert sorted([*SMALL, "guidance"]) == sorted(NAMES)
+    assert settings.guidance == {}
+    guided = Settings.read({**SMALL, "guidance": {"table": 0.3, "policy": 0.7}})
+    assert Settings.read(asdict(guided)) == guided != settings
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SMALL)
 def test_each_setting_is_needed(name: str) -> None:
     with pytest.raises(Problem, match=f"the setting '{name}' is missing"):
         Settings.read({key: value for key, value in SMALL.items() if key != name})
@@ -32,14 +35,14 @@ def test_an_unknown_setting_is_named() -> None:
     assert ", ".join(NAMES) in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "modes"])
+@pytest.mark.parametrize("name", [name for name in SMALL if name != "modes"])
 @pytest.mark.parametrize("value", [-1, 1.5, "3", True, None, [1], float("nan")])
 def test_a_malformed_number_is_named(name: str, value: Any) -> None:
     with pytest.raises(Problem, match=f"^{name} is .*, expected a whole number of at least [01]$"):
         Settings.read({**SMALL, name: value})
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "modes"])
+@pytest.mark.parametrize("name", [name for name in SMALL if name != "modes"])
 def test_zero_is_for_what_can_be_left_out(name: str) -> None:
     if name in ("lookahead", "shave", "settle"):
         assert getattr(Settings.read({**SMALL, name: 0}), name) == 0
@@ -63,6 +66,22 @@ def test_zero_is_for_what_can_be_left_out(name: str) -> None:
 def test_malformed_shares_are_named(modes: Any, reason: str) -> None:
     with pytest.raises(Problem, match=reason):
         Settings.read({**SMALL, "modes": modes})
+
+
+@pytest.mark.parametrize(
+    ("guidance", "reason"),
+    [
+        *((value, "guidance is no table") for value in (3, "table", ["table"], None)),
+        ({"table": 0.6, "policy": 0.5}, "add up to more than 1"),
+        *(
+            ({"table": value}, "the share of guidance 'table' is")
+            for value in (-0.1, 1.1, "0.3", True, None, float("nan"))
+        ),
+    ],
+)
+def test_malformed_guidance_is_named(guidance: Any, reason: str) -> None:
+    with pytest.raises(Problem, match=reason):
+        Settings.read({**SMALL, "guidance": guidance})
 
 
 @given(st.dictionaries(st.sampled_from([*MODES, "own.module:Class"]), st.floats(0, 1e9), min_size=1))
