@@ -23,7 +23,21 @@ from llm.checkpoint import FOLDER, save_checkpoint
 from llm.completion import Completion
 from llm.make_tiny import make_tokenizer
 from llm.models import load_model
-from llm.speedrun import Group, Learner, Policy, Recipe, Setting, full_weights, group, shard, train
+from llm.speedrun import (
+    Group,
+    Guard,
+    Learner,
+    Policy,
+    Progress,
+    Puzzles,
+    Recipe,
+    Setting,
+    from_first,
+    full_weights,
+    group,
+    shard,
+    train,
+)
 from llm.track import TRACK
 
 CPU = torch.device("cpu")
@@ -44,6 +58,8 @@ class Case(NamedTuple):
 
     name: str
     fields: dict[str, Any]
+    resumed: bool = False
+    """Whether the processes end after the first step, and others go on from what they packed."""
 
 
 CASES = (
@@ -51,6 +67,8 @@ CASES = (
     Case("in-passes", {"pass_tokens": 1}),
     Case("sharded", {"sharded": True}),
     Case("sharded-in-passes", {"sharded": True, "pass_tokens": 1}),
+    Case("resumed", {}, resumed=True),
+    Case("sharded-resumed", {"sharded": True}, resumed=True),
 )
 
 
@@ -77,32 +95,48 @@ def make_groups(seed: int, rewards: Sequence[Sequence[float]]) -> list[Group]:
     return groups
 
 
-def learn(rank: int, recipe: Recipe, sharded: bool) -> tuple[Policy, list[dict[str, float]], int]:
+def learn(
+    rank: int, recipe: Recipe, sharded: bool, resumed: bool = False
+) -> tuple[Policy, list[dict[str, float]], int]:
     """All steps; also how often the first layer was entered."""
-    policy = Policy(make_model(), recipe)
     entered = [0]
 
     def count(*_: object) -> None:
         entered[0] += 1
 
-    policy.model.model.layers[0].mlp.register_forward_pre_hook(count)
-    if sharded:
-        shard(policy, CPU)
-    learner = Learner(policy, Setting(recipe, make_tokenizer(), CPU, 1, rank))
+    def begin() -> Progress:
+        policy = Policy(make_model(), recipe)
+        policy.model.model.layers[0].mlp.register_forward_pre_hook(count)
+        if sharded:
+            shard(policy, CPU)
+        learner = Learner(policy, Setting(recipe, make_tokenizer(), CPU, 1, rank))
+        return Progress(learner, Puzzles([], [], 1), Guard(recipe))
+
+    progress = begin()
     numbers = []
     for step, shares in enumerate(UNEVEN):
+        if resumed and step == 1:
+            progress.guard.rates, progress.puzzles.drawn, progress.puzzles.order = [0.5], 7, [3, 1]
+            progress.puzzles.generator.manual_seed(99)
+            packed = from_first(progress.pack(step))
+            progress = begin()
+            assert progress.go_on(packed) == 1
+            assert progress.guard.rates == [0.5]
+            assert (progress.puzzles.drawn, progress.puzzles.order) == (7, [3, 1])
+            assert progress.puzzles.generator.initial_seed() == 99
+        learner = progress.learner
         whole = [make_groups(10 * step + place, rewards) for place, rewards in enumerate(shares)]
         own = whole[rank] if recipe.trainers > 1 else [group for part in whole for group in part]
         numbers.append(learner.learn(own, learner.rate(1)))
-    return policy, numbers, entered[0]
+    return progress.learner.policy, numbers, entered[0]
 
 
 def learn_in_two(rank: int, folder: Path) -> None:
     """What each of two processes does for all cases; the first writes down what came of them."""
-    for name, fields in CASES:
+    for name, fields, resumed in CASES:
         recipe = Recipe(trainers=2, **{**FIELDS, **fields})
         with group(rank, recipe, f"file://{folder}/meeting-{name}"):
-            policy, numbers, entered = learn(rank, recipe, recipe.sharded)
+            policy, numbers, entered = learn(rank, recipe, recipe.sharded, resumed)
             weights = full_weights(policy)
             (folder / f"{name}-{rank}.json").write_text(json.dumps([numbers, entered]))
             if rank == 0:
@@ -152,6 +186,15 @@ def test_two_processes_learn_what_one_would(
         for one, other in zip(both, numbers, strict=True):
             assert one == pytest.approx(other, rel=2e-3, abs=1e-4)
     assert numbers[2]["gradient_norm"] == 0 and numbers[2]["constant_groups"] == 1
+
+
+@pytest.mark.parametrize(("whole", "resumed"), [("plain", "resumed"), ("sharded", "sharded-resumed")])
+def test_a_run_that_broke_off_learns_the_same_to_the_last_bit(
+    results: Path, whole: str, resumed: str
+) -> None:
+    expected = load_file(results / f"{whole}.safetensors")
+    for name, tensor in load_file(results / f"{resumed}.safetensors").items():
+        assert torch.equal(tensor, expected[name]), name
 
 
 def test_sharded_processes_pass_equally_often_and_recompute(results: Path) -> None:

@@ -30,8 +30,10 @@ from non_llm.speedrun import (
     Samples,
     average_gradients,
     choose,
+    go_on,
     group,
     load_policy,
+    pack,
     ppo_loss,
     rehearse,
     save,
@@ -188,6 +190,23 @@ def test_a_checkpoint_plays_as_the_network_did(network: Network) -> None:
     moves = play(load_policy(save(network.state_dict()), CPU), levels, CPU)
     assert moves == play(load_policy(save(network.state_dict()), CPU), levels, CPU)
     assert any(moves)
+
+
+def test_what_broke_off_goes_on_to_the_last_bit(network: Network) -> None:
+    first = player(network)
+    learner = Learner(network, TINY, 5, PLAIN)
+    learner.learn(first.play()[0], 0, 0.5)
+    packed = pack(1, first, learner)
+    torch.manual_seed(9)
+    fresh = Network(8, 1)
+    second, other = player(fresh, seed=3), Learner(fresh, TINY, 6, PLAIN)
+    second.generator.manual_seed(8)
+    assert go_on(packed, 0, second, other) == 1
+    for one, its in ((first, learner), (second, other)):
+        for _ in range(2):
+            its.learn(one.play()[0], 0.5, 1)
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, fresh.state_dict()[name]), name
 
 
 def averaged(rank: int, meeting_place: str, results: "torch.multiprocessing.Queue[list[float]]") -> None:
