@@ -1,5 +1,6 @@
 """A record of the toy track made untrue as a whole: its words, its folder, and how its two runs belong."""
 
+import json
 import os
 import shutil
 
@@ -73,6 +74,22 @@ def first_again(forged: Forged) -> None:
 def equal_seeds(f: Forged) -> None:
     f.part = "verification"
     f.reseed(1)
+
+
+def log_of_first(f: Forged) -> None:
+    """The first run's whole log as the second's."""
+    shutil.copy(f.path / "log.jsonl", f.path / "verification")
+    f.part = "verification"
+    f.rescore()
+    f.retime()
+    first = json.loads((f.path / "record.json").read_text())
+    f.own("cpu_s", first["cpu_s"])
+
+
+def in_another_track(f: Forged) -> None:
+    """The record among those of another track."""
+    (f.root / "records/other").mkdir()
+    f.path = f.path.rename(f.root / "records/other" / f.path.name)
 
 
 def start_early(f: Forged) -> None:
@@ -262,6 +279,23 @@ FORGERIES: list[Forgery] = [
         "description unwritten", set_record("description", DESCRIPTION_PLACEHOLDER), ("description",),
         "placeholder",
     ),
+    Forgery(
+        "description with a blank that is none", set_record("description", "fast\u200best"),
+        ("description", "text_files"), "not one line of printable",
+    ),
+    Forgery(
+        "description turned round", set_record("description", "fast\u202etsewols"),
+        ("description", "text_files"), "not one line of printable",
+    ),
+    Forgery(
+        "description with mathematics", set_record("description", "takes $x$ seconds"), ("description",),
+        "'$'",
+    ),
+    Forgery(
+        "name with letters that look alike", set_record("name", "by-he\u0430rt"), ("schema",),
+        "name: String",
+    ),
+    Forgery("name outside", set_record("name", "../by-heart"), ("schema",), "name: String"),
     Forgery("nobody", set_record("contributors", []), ("contributors",), "are not named"),
     Forgery("somebody twice", set_record("contributors", ["Ada", "Ada"]), ("contributors",), "named twice"),
     Forgery("contributor with |", set_record("contributors", ["A|B"]), ("contributors",), "holds '|'"),
@@ -331,6 +365,17 @@ FORGERIES: list[Forgery] = [
     Forgery(
         "second of another recipe", in_second(lambda f: f.manifest(recipe_name="1xH100")),
         ("same_recipe", "verification/recipe_in_source"), "recipe_name is '1xH100', expected 'cpu'",
+    ),
+    Forgery(
+        "the first run's log again", log_of_first,
+        (
+            "verification/log_identity", "verification/checkpoint", "verification/evidence_logged",
+            "second_after_first",
+        ),
+        "run_id is",
+    ),
+    Forgery(
+        "among the records of another track", in_another_track, ("name_matches",), "lies in 'records/other'",
     ),
     Forgery("second before first", start_early, ("second_after_first",), "expected after"),
     Forgery(

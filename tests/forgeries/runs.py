@@ -181,6 +181,14 @@ _ROWS = [
         "two starts", lambda f: f.log(lambda e: e.insert(3, e[3])), ("log_order",),
         "log.jsonl:5: train_start",
     ),
+    Forgery(
+        "a step before the start", lambda f: f.log(lambda e: e.insert(3, e.pop(4))), ("log_order",),
+        "log.jsonl:4: step cannot follow warmup_stop",
+    ),
+    Forgery(
+        "a step after the stop", lambda f: f.log(lambda e: e.insert(7, e.pop(6))), ("log_order",),
+        "train_stop counts 3 steps, the log has 2",
+    ),
     Forgery("unknown event", lambda f: f.event("step", event="nap"), ("log_order",), "unknown event 'nap'"),
     Forgery("NaN", lambda f: f.event("step", solve_rate=float("nan")), ("log_order",), "NaN is not"),
     Forgery(
@@ -236,8 +244,7 @@ _ROWS = [
     # ---- checkpoint and evidence ----
     Forgery("falls short", fall_short, ("target",), "is not above the target 0.7"),
     Forgery(
-        "checkpoint swapped", write("checkpoint.bin", "{}"), ("checkpoint",),
-        "checkpoint.bin: sha256 is",
+        "checkpoint swapped", write("checkpoint.bin", "{}"), ("checkpoint",), "checkpoint.bin: sha256 is",
     ),
     Forgery(
         "checkpoint that is none", lambda f: f.save(b"[]"), ("checkpoint_form",),

@@ -4,7 +4,7 @@ import json
 import lzma
 import random
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -12,9 +12,22 @@ from hypothesis import strategies as st
 
 import harness.packed
 from harness.errors import Problem
+from harness.files import sha256_file
+from harness.track import ROOT
 from llm import evidence as module
 from llm.completion import INTERRUPTION, Completion, Limits
-from llm.evidence import completion_fault, completion_row, read_evidence, write_evidence
+from llm.evidence import (
+    check_index,
+    completion_fault,
+    completion_row,
+    read_evidence,
+    text_fault,
+    words_of,
+    write_evidence,
+)
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 HEADER = {"class": "cpu", "limits": {"max_tokens": 160}}
 ROWS = [
@@ -259,3 +272,56 @@ def test_a_completion_without_one_of_its_fields(missing: str) -> None:
 @pytest.mark.parametrize("thing", [None, [], "ab", 7, True])
 def test_what_is_no_object_is_no_completion(thing: object) -> None:
     assert completion_fault(thing, LIMITS) == "it is no object"
+
+
+TINY = words_of(ROOT / "llm/tiny")
+
+
+@given(st.lists(st.integers(0, 99).filter(lambda token: token != 1), max_size=79), st.booleans())
+def test_what_the_tiny_model_can_write_in_so_many_tokens_is_no_fault(
+    tokenizer: "PreTrainedTokenizerBase", tokens: list[int], stopped: bool
+) -> None:
+    drawn = [*tokens, 1] if stopped or not tokens else tokens
+    text = str(tokenizer.decode(drawn, skip_special_tokens=True))
+    row = {"text": text, "tokens": len(drawn), "finish": "stop" if drawn[-1] == 1 else "length"}
+    assert text_fault(row, TINY) is None and text_fault(row, None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "words", "reason"),
+    [
+        ("<answer>UU</answer>", 4, TINY, "4 tokens cannot be its text, which takes at least 5"),
+        ("<answer>UU</answer>", 5, TINY, None),
+        ("<answer>U", 3, TINY, None),
+        ("<answer>\u00c4</answer>", 9, TINY, "its text holds '\u00c4', which the model cannot write"),
+        ("<|end|>", 9, TINY, None),
+        ("U" * 512, 2, None, "2 tokens cannot be its text, which takes at least 3"),
+        ("U" * 512, 3, None, None),
+        ("\ud800", 2, None, None),
+    ],
+)
+def test_a_text_takes_its_tokens(
+    text: str, tokens: int, words: frozenset[str] | None, reason: str | None
+) -> None:
+    assert text_fault({"text": text, "tokens": tokens, "finish": "stop"}, words) == reason
+
+
+def index(path: Path, files: object) -> Path:
+    path.write_text(json.dumps({"files": files}))
+    return path
+
+
+def test_an_index_names_weights_that_are_not_those_it_began_with(tmp_path: Path) -> None:
+    start, other = sha256_file(ROOT / "llm/tiny/model.safetensors"), "0" * 64
+    path = tmp_path / "checkpoint.json"
+    check_index(index(path, {"model.safetensors": other}), ROOT / "llm/tiny")
+    check_index(index(path, {"model.safetensors": start}), None)
+    for files, reason in (
+        ({"model.safetensors": start}, "training began with"),
+        ({"config.json": other}, "names no weights"),
+        ({"../model.safetensors": other}, "should match pattern"),
+        ({"model.safetensors": "0"}, "should match pattern"),
+        ([], "files: Input should be"),
+    ):
+        with pytest.raises(Problem, match=reason):
+            check_index(index(path, files), ROOT / "llm/tiny")

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from harness.errors import Problem
 from harness.files import sha256_file
+from retro.emulator import versions
 from retro.evidence import (
+    VERSIONS,
     Found,
     evidence_header,
     evidence_row,
@@ -40,6 +42,10 @@ def test_a_searchs_seed_is_31_bits_of_sha_256(seed: int, search: int) -> None:
 
 def test_searches_have_seeds_of_their_own() -> None:
     assert len({search_seed(seed, search) for seed in range(100) for search in range(8)}) == 800
+
+
+def test_what_may_be_named_is_what_emulation_depends_on() -> None:
+    assert versions().keys() == VERSIONS
 
 
 def found(inputs: str | None = "1 2:START") -> list[Found]:
@@ -147,6 +153,8 @@ FORGERIES: list[tuple[Callable[[list[Line]], object], int, str]] = [
     (lambda lines: lines[0].update(seed=8), 2, "seed is .*, expected"),
     (lambda lines: lines[0].update(checkpoint_sha256="x"), 1, "checkpoint_sha256 is no SHA-256"),
     (lambda lines: lines[0].update(versions=[]), 1, "versions does not name"),
+    (lambda lines: lines[0]["versions"].update(note="x"), 1, "versions does not name"),
+    (lambda lines: lines[0]["versions"].update({"stable-retro": "1 2"}), 1, "which is no version"),
     (lambda lines: lines[0].update({"class": 1}), 1, "class is no name"),
     (lambda lines: lines[0].update(searches=7), 1, "searches is 7, expected 8"),
     (lambda lines: lines[0].update(searches=8.0), 1, "searches is 8.0, expected 8"),
