@@ -4,8 +4,9 @@ import os
 import platform
 import subprocess
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from harness.errors import Problem
 from harness.files import STRICT
@@ -15,15 +16,18 @@ _NVIDIA_SMI = ("nvidia-smi", "--query-gpu=index,uuid,driver_version,name", "--fo
 _NVIDIA_SMI_TIMEOUT_S = 20.0
 
 
+Cores = Annotated[int, Field(ge=1, le=2**20)]
+
+
 class Machine(BaseModel):
     """What of a machine matters to speed."""
 
     model_config = STRICT
 
     cpu: str
-    logical_cores: int
+    logical_cores: Cores
     """Cores present."""
-    available_cores: int | None
+    available_cores: Cores | None
     """Cores this process may use; None where the system cannot say or restrict them."""
     memory_gib: float
     gpus: tuple[str, ...]

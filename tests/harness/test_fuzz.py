@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -84,6 +85,37 @@ def changed(record: TrueRecord, name: str, old: str, new: str) -> Mutation:
 def check_in(record: TrueRecord, mutation: Mutation, folder: Path) -> Verdict:
     write(mutation.files, folder)
     return check(record, mutation, folder)
+
+
+def places(tree: Any) -> Iterator[tuple[Any, Any]]:
+    """(holder, index) of the members of all objects and lists, of long ones some; an object's are pairs."""
+    members = tree.pairs if isinstance(tree, trees.Object) else tree
+    for index, member in enumerate(members if len(members) < 40 else members[:2]):
+        yield members, index
+        value = member[1] if isinstance(member, tuple) else member
+        if not isinstance(value, trees.Scalar):
+            yield from places(value)
+
+
+@pytest.mark.parametrize("name", [RECORD, "manifest.json", "verification/manifest.json", "log.jsonl"])
+@pytest.mark.parametrize("hostile", ["9" * 400, "-1e308", '"\\ud800"'], ids=["digits", "large", "surrogate"])
+def test_a_hostile_value_in_any_place_is_judged(
+    toy: TrueRecord, tmp_path: Path, name: str, hostile: str
+) -> None:
+    lines = toy.files[name].decode().splitlines() if name == "log.jsonl" else [toy.files[name].decode()]
+    known = [index for index, line in enumerate(lines) if '"step": 2' not in line]
+    for line in known:
+        tree = trees.parse(lines[line])
+        for holder, index in places(tree):
+            kept = holder[index]
+            value = trees.Scalar(hostile)
+            holder[index] = (kept[0], value) if isinstance(kept, tuple) else value
+            text = "\n".join([*lines[:line], trees.write(tree, trees.PLAIN), *lines[line + 1 :], ""])
+            holder[index] = kept
+            clear(tmp_path / "record")
+            files = seal(toy, {**toy.files, name: text.encode()})
+            verdict = check_in(toy, Mutation(files, toy.place.name, "", sealed=True), tmp_path / "record")
+            assert verdict.kind in ("refused", "unproven"), (text[:200], verdict)
 
 
 def test_what_a_mutation_comes_to(toy: TrueRecord, tmp_path: Path) -> None:
