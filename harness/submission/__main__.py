@@ -4,10 +4,25 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.checks import printable
 from harness.errors import run_command
 from harness.files import write_atomic
 from harness.submission import summary
 from harness.submission.review import review
+
+
+def told(found: summary.Summary) -> str:
+    """The summary for a terminal."""
+    lines = []
+    for record in found.records:
+        lines.append(f"{record.folder}: {record.checks} checks passed")
+        lines.append(f"  {record.board}: place {record.rank}, with {record.spent} ({record.comparison})")
+        lines.append(f"  {record.score}, second seed {record.second}")
+        lines += [f"  {remark}" for remark in (record.verdict, *record.remarks) if remark]
+        lines += [f"  to put right: {check}" for check in record.failed]
+    lines += [f"to put right: {fault}" for fault in found.faults]
+    lines.append(f"{found.files} files differ: {found.said}")
+    return "\n".join(map(printable, lines))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = review(options.repository, options.base, options.head, options.number)
     if options.summary is not None:
         write_atomic(options.summary, summary.dump(found))
-    print(summary.markdown(found))
+    print(told(found))
     return 0 if found.passed else 1
 
 

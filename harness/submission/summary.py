@@ -70,6 +70,12 @@ class Summary:
         """Whether nothing is to be put right."""
         return not self.faults and not any(record.failed for record in self.records)
 
+    @property
+    def said(self) -> str:
+        """The verdict in words."""
+        count = len(self.faults) + sum(len(record.failed) for record in self.records)
+        return f"{count} to put right" if count else "nothing to put right"
+
 
 def dump(summary: Summary) -> str:
     """The summary as JSON, its lists and texts cut to what is shown, so that `load` takes it."""
@@ -109,9 +115,7 @@ def load(path: Path) -> Summary:
 
 def markdown(summary: Summary, warning: str = "") -> str:
     """The comment: the verdict, a table of the records, and what is to be put right."""
-    count = len(summary.faults) + sum(len(record.failed) for record in summary.records)
-    verdict = "nothing to put right" if summary.passed else f"{count} to put right"
-    parts = [f"### Records in this pull request: {verdict}"]
+    parts = [f"### Records in this pull request: {summary.said}"]
     parts += [f"**{warning}**"] if warning else []
     if summary.records:
         parts.append(_table(summary.records))

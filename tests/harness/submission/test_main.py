@@ -6,7 +6,7 @@ import pytest
 from pull_requests import Repository
 
 from harness.submission.__main__ import main
-from harness.submission.summary import load, markdown
+from harness.submission.summary import load
 
 
 def test_a_good_pull_request_exits_0(
@@ -17,7 +17,10 @@ def test_a_good_pull_request_exits_0(
     assert main([*place, "--number", "3", "--summary", str(file)]) == 0
     summary = load(file)
     assert summary.number == 3 and summary.head == repository.git("rev-parse", "idea")
-    assert capsys.readouterr().out == markdown(summary) + "\n"
+    said = capsys.readouterr().out.split("\n")
+    assert said[0] == f"{repository.record}: {summary.records[0].checks} checks passed"
+    assert said[1].startswith("  toy_track cpu: place ") and said[1].endswith(" of by-heart)")
+    assert said[-2:] == ["14 files differ: nothing to put right", ""]
 
 
 def test_a_bad_one_exits_1_and_nothing_of_it_is_run(
@@ -36,4 +39,5 @@ def test_a_bad_one_exits_1_and_nothing_of_it_is_run(
     said = capsys.readouterr().out
     assert ".gitattributes: is no part of a record" in said
     assert "folder_contents: conftest.py does not belong here; sitecustomize.py does" in said
-    assert "recipe_in_source" in said and not (repository / "ran").exists()
+    assert "  to put right: recipe_in_source: " in said and "to put right: .gitattributes" in said
+    assert said.endswith(" to put right\n") and not (repository / "ran").exists()
