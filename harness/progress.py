@@ -1,5 +1,6 @@
 """A progress bar for people, and a line now and then for files."""
 
+import contextlib
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ tqdm.set_lock(threading.RLock())
 
 def progress_bar(total: int, unit: str) -> "tqdm[Any]":
     """A tqdm bar on stderr with elapsed time, time left and postfix; lines where stderr is no terminal."""
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():
         return tqdm(total=total, unit=unit, dynamic_ncols=True)
     return tqdm(total=total, unit=unit, ascii=True, file=_Lines())
 
@@ -31,8 +32,12 @@ class _Lines:
         # tqdm writes a carriage return with a bar, and at the very end one newline.
         self._bar = text.strip() or self._bar
         if text == "\n" or time.monotonic() >= self._due:
-            print(self._bar, file=sys.stderr)
+            with contextlib.suppress(OSError):  # a bar that nobody can see ends no run
+                if sys.stderr is not None:
+                    print(self._bar, file=sys.stderr)
             self._due = time.monotonic() + _SECONDS_BETWEEN_LINES
 
     def flush(self) -> None:
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            if sys.stderr is not None:
+                sys.stderr.flush()

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal, NamedTuple
 
-from agents.benchmarks import load_benchmark
+from agents.benchmarks import check_playable, load_benchmark
 from agents.benchmarks.base import Benchmark, Episode
 from agents.config import Config
 from agents.core.checkpoint import CACHE, CALLS, as_written
@@ -112,11 +112,12 @@ class Experiment:
         `played` is called with each episode's row of episodes.jsonl once it is written.
 
         Raises:
-            Problem: a library, a key, a price or a recorded reply is missing, the machine cannot
+            Problem: a library, Java, a key, a price or a recorded reply is missing, the machine cannot
                 lock model-written code down, or the folder holds something else than a run.
         """
         self.folder, self.config, self._extent, self._played = folder, config, extent, played
         self.benchmark = load_benchmark(config.benchmark, config.server)
+        check_playable(self.benchmark)
         with self._sandbox() as sandbox:
             self.confinement = sandbox.confinement
             """What locks model-written code down, or "unsafe"."""

@@ -206,8 +206,9 @@ def _check(config: Config, benchmark: str, method: str | None) -> None:
 
 
 def _folder(name: str) -> Path:
-    if not name or "/" in name or name.startswith("."):
+    if not name or "/" in name or name.startswith(".") or not name.isprintable():
         raise Problem(
-            f"{name!r} cannot be the name of a run", remedy="choose one without / that begins with no dot"
+            f"{name!r} cannot be the name of a run",
+            remedy="choose a plain one without / that begins with no dot",
         )
     return OUTPUTS / name

@@ -1,7 +1,9 @@
 """Progress is a bar for a terminal and lines for a file."""
 
+import contextlib
 import io
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +52,16 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
         bar.update(3)
     assert "\r" in terminal.getvalue()
     assert "3/3" in terminal.getvalue()
+
+
+def test_a_bar_that_nobody_can_see_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    with Path("/dev/full").open("w") as full:
+        for stream in (None, full):
+            monkeypatch.setattr(sys, "stderr", stream)
+            with progress_bar(3, "step") as bar:
+                bar.update()
+                bar.refresh()
+        monkeypatch.undo()
+        with contextlib.suppress(OSError):
+            full.close()

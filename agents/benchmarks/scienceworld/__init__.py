@@ -19,7 +19,9 @@ class ScienceWorld(Benchmark):
 
     def make(self) -> Environment:
         from agents.benchmarks.scienceworld.environment import ScienceWorldEnvironment
+        from agents.benchmarks.scienceworld.java import find_jar, find_java
 
+        find_java(), find_jar()  # said now, and not by the first episode
         return ScienceWorldEnvironment()
 
     def step_limit(self, task: str) -> int:

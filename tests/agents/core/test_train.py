@@ -1,6 +1,7 @@
 """The command line: what it leaves of a folder where a run cannot start, and what it tells its user."""
 
 import contextlib
+import os
 import shutil
 import socket
 import sqlite3
@@ -16,6 +17,7 @@ from forked_experiments import Runs, write_config
 from agents.config import config_text, read_config
 from agents.core.watch import known_dollars
 from agents.llm.ledger import Totals
+from harness.track import ROOT
 
 
 def folder_of(path: Path, url: str, **changes: object) -> Path:
@@ -133,6 +135,44 @@ def test_a_server_that_does_not_answer_is_told_before_a_folder_is_made(runs: Run
     assert status == 2 and "no model answers at http://127.0.0.1" in text
     assert "agents.scripted.server" in text and "--recipe" not in text
     assert not (runs.outputs / "unanswered").exists()
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "lacks", "said"),
+    [
+        ("babyai", {"PYTHONPATH": "{blocked}"}, "the benchmark babyai needs the module 'minigrid'"),
+        (
+            "scienceworld",
+            {"JAVA_HOME": "/nonexistent"},
+            "JAVA_HOME is /nonexistent, where there is no bin/java",
+        ),
+    ],
+)
+def test_what_a_benchmark_lacks_is_told_and_no_folder_left(
+    benchmark: str, lacks: dict[str, str], said: str, server: ChatServer, tmp_path: Path
+) -> None:
+    (tmp_path / "minigrid.py").write_text("raise ModuleNotFoundError('gone', name='minigrid')")
+    task = {"babyai": "goto", "scienceworld": "find-plant"}[benchmark]
+    path = write_config(
+        tmp_path / "config.yaml",
+        server.url,
+        benchmark=benchmark,
+        method="react",
+        phases=[{"tasks": [task], "episodes": 1}],
+        evaluate=None,
+    )
+    name = f"lacks-{tmp_path.name}"
+    done = subprocess.run(
+        [sys.executable, "-m", f"agents.benchmarks.{benchmark}.train", "--config_file", path, "--name", name],
+        cwd=ROOT,
+        env={**os.environ, **{key: value.format(blocked=tmp_path) for key, value in lacks.items()}},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert said in done.stderr
+    assert not (ROOT / "outputs" / "agents" / name).exists()
 
 
 def test_a_run_that_ended_early_says_how_to_go_on(runs: Runs, server: ChatServer, tmp_path: Path) -> None:
