@@ -238,7 +238,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
         video=given.video,
         root=root,
     )
-    print(f"Added {place.relative_to(root)}. Next: python -m harness.boards, then commit both")
+    print(f"Added {place.relative_to(root)}. Next: commit it; make boards shows it")
     return 0
 
 

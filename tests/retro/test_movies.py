@@ -179,7 +179,7 @@ def test_the_command_adds_and_says_what_comes_next(
 ) -> None:
     words = ["--name", "low-road", "--contributor", "Ada", "--contributor", "Bob", "--description", "Proven"]
     assert main(["add", str(optimum), *words], root=tmp_path) == 0
-    assert "Next: python -m harness.boards" in capsys.readouterr().out
+    assert "Next: commit it; make boards shows it" in capsys.readouterr().out
     assert read_movies(tmp_path)[0].about.contributors == ("Ada", "Bob")
 
 
