@@ -54,7 +54,7 @@ def start(run: RunFiles) -> str:
 
 @rule("manifest", "log_order")
 def eligible(run: RunFiles) -> str:
-    """No flag, environment variable, resumption, smoke setting or changed fixed file was at work."""
+    """No flag, variable, customization, stray or changed file, resumption or smoke setting was at work."""
     environment, file = run.manifest.environment, run.name(MANIFEST)
     expect("environment", environment, relevant(environment), by="the names that matter", file=file)
     found, derived = run.manifest.overriding_environment, overriding(environment)
