@@ -2,10 +2,11 @@
 
     BOXOBAN_LEVELS=... python -m benchmarks.fuzz_verifier --mutations 10000
 
-Mutations are of bytes, lines, fields of JSON, files and folders of the committed records and of one of the
-tests' toy track; every second record has its hashes, canonical form and README made to agree again. A pass
-is false where the record claims other than the true one, see `benchmarks.fuzzing.records.claims`. Scores of
-evidence that was scored before are remembered by its hash; all else is checked anew.
+Mutations are of bytes, lines, fields of JSON, files and folders of the committed records, and of two that the
+tests make: one of their toy track, and one of agents with a script for a model. Every second record has its
+hashes, canonical form and README made to agree again. A pass is false where the record claims other than the
+true one, see `benchmarks.fuzzing.records.claims`. Scores of evidence that was scored before are remembered by
+its hash; all else is checked anew.
 
 Exits 1 after a crash or a false pass, each of which is kept in `--failures` with the command that repeats it.
 """
@@ -19,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import closing, redirect_stdout
+from contextlib import ExitStack, closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import get_args
 
@@ -36,7 +37,7 @@ from harness.errors import Problem, run_command
 from harness.record import RECORD
 from harness.track import ROOT
 
-TOY = "toy_track"
+TOY, AGENTS = "toy_track", "agents"
 _KINDS = get_args(Kind)
 
 
@@ -45,9 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "tests")])  # of the workers
     sys.path.append(str(ROOT / "tests"))
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         sources = list(_sources(options.tracks, Path(scratch)))
-        records = [TrueRecord.read(*source) for source in sources]
+        records = [source.enter(stack) for source in sources]
         for record in records:
             _require_true(record)
         indices = range(options.mutations) if options.only is None else [options.only]
@@ -122,14 +123,22 @@ def _keep(judged: Judged, records: Sequence[TrueRecord], options: argparse.Names
 
 
 def _sources(tracks: Sequence[str], scratch: Path) -> Iterable[Source]:
-    """The committed records and one of the toy track, or those of some tracks alone."""
+    """The committed records and those that the tests make, or those of some tracks alone."""
     for path in sorted(ROOT.glob(f"records/*/[0-9]*/{RECORD}")):
         if not tracks or path.parent.parent.name in tracks:
             yield Source(path.parent, ROOT)
     if not tracks or TOY in tracks:
-        toy, root = importlib.import_module("toy_track.records"), scratch / "toy"
-        with toy.plain_machine(), redirect_stdout(io.StringIO()):
-            yield Source(toy.make_record(toy.make_checkout(root)), root)
+        yield _made("toy_track.records", "plain_machine", scratch / "toy", within=False)
+    if not tracks or AGENTS in tracks:
+        yield _made("agents_records", "easy_track", scratch / "agents", within=True)
+
+
+def _made(module: str, context: str, root: Path, *, within: bool) -> Source:
+    """The record that a module of the tests makes in a checkout of its own."""
+    tools = importlib.import_module(module)
+    root.mkdir()
+    with vars(tools)[context](), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        return Source(tools.make_record(tools.make_checkout(root)), root, f"{module}:{context}" * within)
 
 
 def _require_true(record: TrueRecord) -> None:
@@ -147,7 +156,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--mutations", type=int, default=10_000, help="how many (10000)")
     parser.add_argument("--seed", type=int, default=0, help="of all chance (0)")
     parser.add_argument("--only", type=int, metavar="INDEX", help="judge the mutation of this number alone")
-    parser.add_argument("--tracks", nargs="+", default=[], help=f"names of tracks, {TOY} among them (all)")
+    parser.add_argument("--tracks", nargs="+", default=[], help=f"names of tracks, {TOY} too (all)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="(the cores)")
     parser.add_argument("--seconds", type=float, default=120, help="a judgement over this is a hang (120)")
     parser.add_argument("--memory", type=int, default=1024, help="MiB that a judgement may take (1024)")

@@ -1,8 +1,10 @@
 """Mutations judged by several processes, of which none can hang or fill the memory unseen."""
 
+import importlib
 import signal
 import time
 from collections.abc import Generator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -18,10 +20,19 @@ from benchmarks.fuzzing.records import TrueRecord
 
 
 class Source(NamedTuple):
-    """Where a true record stands, and in which checkout."""
+    """Where a true record stands, in which checkout, and what must hold for it to be true."""
 
     place: Path
     root: Path
+    within: str = ""
+    """A context manager that makes it so, "module:function"; "" = it is true as it stands."""
+
+    def enter(self, stack: ExitStack) -> TrueRecord:
+        """The record, read once its context is entered."""
+        if self.within:
+            module, _, name = self.within.partition(":")
+            stack.enter_context(vars(importlib.import_module(module))[name]())
+        return TrueRecord.read(self.place, self.root)
 
 
 class Limits(NamedTuple):
@@ -136,9 +147,10 @@ def _start(sources: Sequence[Source], seed: int, folder: Path) -> _Worker:
 def _work(connection: Connection, sources: Sequence[Source], seed: int, folder: Path) -> None:
     """What a worker does: say how much memory it holds, then judge the mutations it is sent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    records = [TrueRecord.read(place, root) for place, root in sources]
+    stack = ExitStack()  # left with the process
+    records = [source.enter(stack) for source in sources]
     others = donors(records)
-    for name in {place.parent.name for place, _ in sources}:
+    for name in {source.place.parent.name for source in sources}:
         remember_scores(name)
     for record in records:
         assert record.claims
