@@ -14,6 +14,7 @@ import argparse
 import re
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -28,8 +29,8 @@ from retro.config import MOST_WORKERS, Config, read_config
 from retro.emulator import CONSOLES, console_of
 from retro.inputs import parse_inputs
 from retro.packages import GamePackage, load_package
-from retro.search.pool import open_pool
-from retro.search.route import SEGMENT, Route, RouteSearch, read_route
+from retro.search.pool import Pool, open_pool
+from retro.search.route import SEGMENT, Route, RouteSearch, Watcher, read_route
 from retro.search.segment import SegmentSearch
 from retro.times import format_frames
 
@@ -46,7 +47,8 @@ def main() -> int:
     command.add_argument("config", help="a TOML file, or the name of one in retro/configs")
     command.add_argument("--until", metavar="STATE", help="stop when this state is entered")
     command.add_argument("--out", type=Path, help="the run folder (default: outputs/retro/<game>_seed<n>)")
-    command.set_defaults(run=lambda o: search(o.package, read_config(o.config), o.until, o.out))
+    _add_live(command)
+    command.set_defaults(run=lambda o: search(o.package, read_config(o.config), o.until, o.out, o.live))
 
     command = commands.add_parser("improve", help="search every segment again, bounded by its frames")
     command.add_argument("folder", type=Path)
@@ -58,7 +60,8 @@ def main() -> int:
         default=2,
         help="processes with an emulator each (default: 2)",
     )
-    command.set_defaults(run=lambda o: improve(o.folder, o.passes, o.config, o.workers))
+    _add_live(command)
+    command.set_defaults(run=lambda o: improve(o.folder, o.passes, o.config, o.workers, o.live))
 
     command = commands.add_parser("info", help="splits, times, and how each search ended")
     command.add_argument("folder", type=Path)
@@ -91,15 +94,22 @@ def main() -> int:
 # ---- commands ----------------------------------------------------------------------------------------------
 
 
-def search(spec: str, config: Config, until: str | None, out: Path | None) -> int:
+def search(
+    spec: str, config: Config, until: str | None, out: Path | None = None, live: str | None = None
+) -> int:
     package = load_package(spec)
     last = package.state_index(until) if until is not None else len(package.states) - 1
     folder = out or OUTPUTS / f"{package.name}_seed{config.seed}"
     route = _route(folder, spec, package, config)
     started = time.monotonic()
-    with locked(folder), open_pool(spec, config.workers) as pool, Report(package, route) as report:
+    with (
+        locked(folder),
+        open_pool(spec, config.workers) as pool,
+        Report(package, route) as report,
+        _watched(live, folder, route, pool, config.workers, package, report.watch) as watch,
+    ):
         _meet(package, route, folder)
-        searcher = RouteSearch(folder, route, pool, report.watch)
+        searcher = RouteSearch(folder, route, pool, watch)
         solved = searcher.run(last)
     if not solved:
         piece = route.pieces[-1].entered
@@ -120,13 +130,18 @@ def search(spec: str, config: Config, until: str | None, out: Path | None) -> in
     return 0
 
 
-def improve(folder: Path, passes: int, config: str | None, workers: int) -> int:
+def improve(folder: Path, passes: int, config: str | None, workers: int, live: str | None = None) -> int:
     route = read_route(folder)
     package = load_package(route.package)
     if config is not None:
         route.settings = read_config(config).settings
-    with locked(folder), open_pool(route.package, workers) as pool, Report(package, route) as report:
-        searcher = RouteSearch(folder, route, pool, report.watch)
+    with (
+        locked(folder),
+        open_pool(route.package, workers) as pool,
+        Report(package, route) as report,
+        _watched(live, folder, route, pool, workers, package, report.watch) as watch,
+    ):
+        searcher = RouteSearch(folder, route, pool, watch)
         for number in range(1, passes + 1):
             saved = searcher.improve()
             now = format_frames(route.frames, package_rate(package))
@@ -228,6 +243,33 @@ def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def _add_live(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--live",
+        nargs="?",
+        const="",
+        metavar="URL",
+        help="publish a live view into the run folder, and upload it if a backend is named",
+    )
+
+
+def _watched(
+    live: str | None,
+    folder: Path,
+    route: Route,
+    pool: Pool,
+    workers: int,
+    package: GamePackage,
+    watch: Watcher,
+) -> AbstractContextManager[Watcher]:
+    """`watch`, and a live view's too if one is asked for."""
+    if live is None:
+        return nullcontext(watch)
+    from retro.live.watching import watched  # it makes videos and pictures, which most searches do not
+
+    return watched(live, folder, route, pool, workers, package, watch)
 
 
 def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Route:
