@@ -3,6 +3,7 @@
     python -m agents.speedrun babyai             the pinned recipe of BabyAI; also crafter and scienceworld
     python -m agents.speedrun babyai --smoke     the same, tiny, with a script in place of a model
     python -m agents.speedrun babyai --verify records/agents/...     a record's recipe with its second seed
+    python -m agents.speedrun babyai --resume outputs/<run>          goes on with a run that broke off
 
 It asks Qwen3.5-35B-A3B on a server of one's own, which agents/scripts/run_server.sh starts. Another model is
 a flag away (and the run then ranks nowhere), here OpenAI's with the key in OPENAI_API_KEY:
@@ -139,9 +140,7 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
             experiment = Experiment(folder, config, played=note)
         try:
             run.train_start()
-            for row in experiment.journal.rows[
-                run.steps :
-            ]:  # played, and not logged before the run broke off
+            for row in experiment.journal.rows[run.steps :]:  # what was not logged before it broke off
                 note(row)
             end = experiment.run()
             if end.status == "interrupted":

@@ -2,13 +2,16 @@
 
     python -m benchmarks.kill_points --track non_llm --points 50 --seed 1
 
-Every attempt is ended at a random moment, mostly by SIGKILL, else by SIGINT or SIGTERM. Then all files of the
-run must be whole and every helper process gone, and the next attempt goes on with --resume. A run that was
-killed often enough in its evaluation is left, and another one begun; the last one goes on to its end. All
-runs must end training with the same checkpoint. Exits 1 if anything is not as it should be.
+Every attempt is ended at a random moment after its start, or after one of the first events that it logs,
+mostly by SIGKILL, else by SIGINT or SIGTERM. Then all files of the run must be whole and every helper process
+gone, and the next attempt goes on with --resume. A run that was killed often enough in its evaluation is left,
+and another one begun; the last one goes on to its end. All runs must end training with the same checkpoint.
+Exits 1 if anything is not as it should be.
 """
 
 import argparse
+import contextlib
+import json
 import os
 import random
 import signal
@@ -35,6 +38,7 @@ from harness.state import STATE_NAME, read_state
 from harness.track import ROOT, load_track
 
 EVALUATIONS = 3  # kills of one run's evaluation
+MOST_EVENTS = 10  # of an attempt, after which it is killed
 PATIENCE_S = 60.0  # for an end after SIGINT or SIGTERM
 ORPHANS_S = 60.0  # for helpers to end after their run, which they notice once they are imported
 
@@ -48,25 +52,26 @@ class Case:
     """Of the first attempt; a short training, larger than a smoke run's."""
     chosen: tuple[str, ...] = ()
     """Of every attempt."""
-    longest_s: float = 20.0
-    """The latest kill after the start of an attempt, or of most new runs after their folder is there."""
+    start_s: float = 20.0
+    """The latest kill that counts from the start of an attempt, ..."""
+    within_s: float = 1.0
+    """... and that counts from an event."""
     exact: bool = True
     """Whether all runs end with the same checkpoint."""
 
 
 CASES = {
-    "toy": Case("toy_track.slow", (), longest_s=3.0),
+    "toy": Case("toy_track.slow", (), start_s=3.0, within_s=0.3),
     "non_llm": Case(
         "non_llm.speedrun",
         (
             *("--recipe.pushes", "81920", "--recipe.boards", "128", "--recipe.minibatch", "128"),
             *("--recipe.level-files", "1", "--recipe.no-compiled"),
         ),
-        longest_s=30.0,
     ),
-    "llm": Case("llm.speedrun", ("--recipe.steps", "12", "--recipe.puzzles", "8"), longest_s=30.0),
-    "retro": Case("retro.speedrun", ("--smoke",), longest_s=25.0),
-    "agents": Case("agents.speedrun", ("--smoke",), ("babyai",), longest_s=20.0),
+    "llm": Case("llm.speedrun", ("--recipe.steps", "12", "--recipe.puzzles", "8")),
+    "retro": Case("retro.speedrun", ("--smoke",), within_s=3.0),
+    "agents": Case("agents.speedrun", ("--smoke",), ("babyai",)),
 }
 
 
@@ -92,22 +97,23 @@ class Killer:
         self.run: Path | None = None
         self.known: set[Path] = set()
         self.checkpoints: set[str] = set()
-        self.was_resumed = self.is_complete = False
+        self.was_resumed = self.is_trained = self.is_complete = False
 
     def point(self) -> Point:
         """Start or go on, kill at a random moment, look at what is left."""
         number = self.generator.choices((signal.SIGKILL, signal.SIGINT, signal.SIGTERM), (8, 1, 1))[0]
-        after_s = self.generator.uniform(0, self.case.longest_s)
-        patient = self.run is None and self.generator.random() < 0.8  # else nearly all come before the run
+        events = self.generator.randrange(2 if self.is_trained else MOST_EVENTS)  # 0 = the start itself
+        after_s = self.generator.uniform(0, self.case.within_s if events else self.case.start_s)
+        helpers: set[psutil.Process] = set()
         with self.attempt() as process:
-            while patient and process.poll() is None and not self.runs():
-                time.sleep(0.1)
-            started = time.monotonic()
-            helpers: set[psutil.Process] = set()
+            begun = started = time.monotonic()
             while process.poll() is None and time.monotonic() - started < after_s:
+                if self.logged(begun) < events:
+                    started = time.monotonic()
                 helpers |= _children(process.pid)
-                time.sleep(min(0.1, after_s))
+                time.sleep(0.02)
             ended = process.poll()
+            after_s = time.monotonic() - begun
             helpers |= _children(process.pid)
             if ended is None:
                 process.send_signal(number)
@@ -156,6 +162,15 @@ class Killer:
         """The run folders that were not left."""
         return set((self.folder / "outputs").glob("[0-9]*")) - self.known
 
+    def logged(self, begun: float) -> int:
+        """How many events, but for most of the steps, the present attempt has logged."""
+        count = 0
+        for path in self.runs():
+            for line in read_bytes(path / LOG_NAME).splitlines()[-2 * MOST_EVENTS :]:
+                with contextlib.suppress(ValueError, KeyError):  # a line that is being written
+                    count += json.loads(line)["monotonic"] >= begun
+        return count
+
     def said(self) -> str:
         return " | ".join((self.folder / "said.txt").read_text(errors="replace").splitlines()[-3:])
 
@@ -191,6 +206,7 @@ class Killer:
         self.was_resumed |= log.find("resume") is not None
         saved = log.find("checkpoint")
         if saved is not None:
+            self.is_trained = True
             track = load_track(manifest.track)
             if sha256_file(run / track.checkpoint_name) != saved.fields["sha256"]:
                 raise Problem("is not what the log names", file=run / track.checkpoint_name)
@@ -202,7 +218,8 @@ class Killer:
         """Begin another run next time."""
         assert self.run is not None
         self.known.add(self.run)
-        self.run, self.was_resumed, self.is_complete = None, False, False
+        self.run = None
+        self.was_resumed = self.is_trained = self.is_complete = False
 
 
 def main() -> int:

@@ -26,6 +26,7 @@ from transformers import PreTrainedTokenizerBase
 from harness import machine as machines
 from harness.errors import Problem, run_command
 from harness.files import canonical_json, read_bytes, sha256_bytes, sha256_file, unwritable, write_atomic
+from harness.lock import locked
 from harness.progress import progress_bar
 from harness.run import Run
 from harness.silent import end_with_parent
@@ -41,6 +42,7 @@ from llm.puzzles import Puzzle, read_puzzles
 from llm.track import TASKS, TRACK, Task, evidence_header, read_outcomes, score_outcomes
 
 PARTIAL = "evidence.partial.jsonl"
+BASE = "base"  # in place of a run: the untrained model
 CHUNK = 25  # puzzles that a process draws at a time on a CPU
 IN_FLIGHT = 64  # completions that a GPU draws at a time
 LONGEST_PROMPT = 1024  # tokens; the questions have fewer than 600, and what stands around them fewer than 300
@@ -73,19 +75,19 @@ def evaluate(run: Run) -> Score:
         prompt=str(recipe["prompt"]),
     )
     evidence = run.path / TRACK.evidence_name
-    score = play(Job(task, folder, str(recipe["prompt"]), header), evidence)
+    score = play(Job(task, folder, str(recipe["prompt"]), header), evidence, run.manifest.run_id)
     run.eval_stop(evidence, score)
     run.stop()
     return score
 
 
-def play(job: Job, evidence: Path) -> Score:
-    """Draw every completion, write the evidence and judge it."""
+def play(job: Job, evidence: Path, run_id: str) -> Score:
+    """Draw every completion that this run has not drawn yet, write the evidence and judge it."""
     puzzles = read_puzzles(job.header["puzzles"])
     print(
         f"Evaluation on {job.header['puzzles']}, {len(puzzles)} puzzles x {job.task.completions}", flush=True
     )
-    kept = Partial(evidence.with_name(PARTIAL), job.header)
+    kept = Partial(evidence.with_name(PARTIAL), {**job.header, "run_id": run_id})
     todo = [puzzle for puzzle in puzzles if puzzle.index not in kept.rows]
     if kept.rows:
         print(f"{len(kept.rows)} puzzles are drawn already", flush=True)
@@ -202,6 +204,7 @@ class Partial:
     """The rows drawn so far, in memory and in a file that outlives a crash."""
 
     def __init__(self, path: Path, header: dict[str, Any]) -> None:
+        """The header says whose rows they are and how they are drawn; rows under another one are dropped."""
         self.path = path
         self.rows = _rows_of(path, header) if path.exists() else {}
         lines = [canonical_json(value) + "\n" for value in (header, *self.rows.values())]
@@ -218,7 +221,7 @@ class Partial:
 
 
 def _rows_of(path: Path, header: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """Puzzle -> row; none where the file is of another checkpoint or other puzzles."""
+    """Puzzle -> row; none where the file is of another run or checkpoint, or drawn with other settings."""
     *lines, _ = read_bytes(path).split(b"\n")  # a crash may have cut the last line short
     try:
         found, *rows = [json.loads(line) for line in lines]
@@ -240,7 +243,8 @@ def evaluate_baseline(task: Task, prompt: str, puzzles: str, outputs: Path = Pat
     header = evidence_header(
         task.hardware_class, puzzles, checkpoint_sha256=sha256_bytes(index.encode()), prompt=prompt
     )
-    score = play(Job(task, folder, prompt, header), path / TRACK.evidence_name)
+    with locked(path):
+        score = play(Job(task, folder, prompt, header), path / TRACK.evidence_name, BASE)
     print(
         f"{TRACK.metric} {score.value:.4f} [{score.low:.4f}, {score.high:.4f}] on {score.count} {score.unit}"
     )
@@ -256,7 +260,7 @@ def main() -> None:
     parser.add_argument(
         "--eval-checkpoint",
         required=True,
-        help="outputs/<run>, or its checkpoint folder; or 'base', the untrained model",
+        help=f"outputs/<run>, or its checkpoint folder; or '{BASE}', the untrained model",
     )
     hardware = machines.nearest_class(TRACK, machines.inspect())
     parser.add_argument(
@@ -272,7 +276,7 @@ def main() -> None:
         "--valid", action="store_true", help="ask the untrained model the puzzles that are there to tune on"
     )
     arguments = parser.parse_args()
-    if arguments.eval_checkpoint == "base":
+    if arguments.eval_checkpoint == BASE:
         task = TASKS[arguments.task]
         check_prompt(arguments.prompt)
         evaluate_baseline(task, arguments.prompt, task.valid if arguments.valid else task.eval)

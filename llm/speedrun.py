@@ -5,6 +5,7 @@
     python -m llm.speedrun --smoke                             seconds on a CPU; ranks nowhere
     python -m llm.speedrun --recipe.learning-rate 2e-4         an experiment; ranks nowhere until pinned
     python -m llm.speedrun --verify records/llm/<record>
+    python -m llm.speedrun --resume outputs/<run>              goes on with a run that broke off
 
 A step takes some puzzles and draws a group of completions for each. A completion's reward is 1 if its answer
 solves the puzzle, its advantage the reward less the mean of its group (Shao et al. 2024), and one gradient

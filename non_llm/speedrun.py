@@ -4,6 +4,7 @@
     python -m non_llm.speedrun --smoke               a few seconds on any machine; ranks nowhere
     python -m non_llm.speedrun --recipe.gamma 0.95   an experiment; ranks nowhere until it is pinned here
     python -m non_llm.speedrun --verify records/non_llm/<record>
+    python -m non_llm.speedrun --resume outputs/<run>     goes on with a run that broke off; ranks nowhere
 
 The agent acts by pushes: it chooses one of the boxes that it can walk to and a direction, walks there by the
 shortest path and pushes once. A residual network of 3x3 convolutions over the 8x8 interior gives one logit a

@@ -3,6 +3,7 @@
     python -m retro.speedrun             the pinned recipe of this machine's class
     python -m retro.speedrun --smoke     the same, tiny
     python -m retro.speedrun --verify records/retro/...     a record's recipe with its second seed
+    python -m retro.speedrun --resume outputs/<run>         goes on with a run that broke off
 
 Eight independent searches play every game of the track from power-on to its ending. Each is given a seed of
 its own, and a process of its own: two searches at a time want no synchronisation, where two workers of one

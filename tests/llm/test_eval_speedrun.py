@@ -14,6 +14,7 @@ from transformers import PreTrainedTokenizerBase, Qwen3ForCausalLM
 from harness.errors import Problem
 from harness.files import canonical_json, sha256_bytes
 from harness.log import read_log
+from harness.manifest import read_manifest
 from harness.track import ROOT
 from llm.checkpoint import index_files
 from llm.completion import INTERRUPTION, completion_seed
@@ -78,6 +79,7 @@ def test_a_line_that_a_crash_cut_short_is_drawn_again(
 @pytest.mark.parametrize(
     "changes",
     [
+        {"run_id": "1" * 32},
         {"checkpoint_sha256": "1" * 64},
         {"prompt": "{question} Think."},
         {"puzzles": CPU.eval},
@@ -105,13 +107,18 @@ def test_a_damaged_file_is_a_problem_that_says_what_to_do(tmp_path: Path, line: 
         Partial(path, HEADER)
 
 
+def about(header: dict[str, Any], run: Path) -> dict[str, Any]:
+    """The first line of what an evaluation of this run keeps."""
+    return {**header, "run_id": read_manifest(run / "manifest.json").run_id}
+
+
 def test_an_interrupted_evaluation_ends_with_the_same_evidence(run: Path, evaluate: Evaluate) -> None:
     """All but 20 puzzles are drawn and a line is cut short: the command draws the rest."""
     evidence = run / "evidence.jsonl.xz"
     whole = evidence.read_bytes()
     header, *rows = [value for _, value in read_evidence(evidence)]
     kept = [row for row in rows if not 100 <= row["puzzle"] < 120]
-    lines = [canonical_json(value) + "\n" for value in (header, *kept)]
+    lines = [canonical_json(value) + "\n" for value in (about(header, run), *kept)]
     (run / PARTIAL).write_text("".join(lines) + canonical_json(rows[100])[:300])
     evidence.unlink()
     output = evaluate(run / "checkpoint")
@@ -180,7 +187,9 @@ def test_the_baseline_is_the_untrained_model_under_the_same_protocol(
         }
         for puzzle in puzzles[4:]
     ]
-    (folder / PARTIAL).write_text("".join(canonical_json(value) + "\n" for value in (header, *rows)))
+    (folder / PARTIAL).write_text(
+        "".join(canonical_json(value) + "\n" for value in ({**header, "run_id": "base"}, *rows))
+    )
     output = evaluate("base", "--task", "cpu", "--prompt", prompt, "--valid")
     assert (folder / "checkpoint.json").read_text() == index
     outcomes = read_outcomes(folder / "evidence.jsonl.xz")
