@@ -107,7 +107,7 @@ def _learning(report: Report) -> list[str]:
     header = [
         "batch",
         *(["phase"] if several else []),
-        "episodes",
+        "episodes, from 0",
         "score",
         "successes",
         "steps",
@@ -117,7 +117,7 @@ def _learning(report: Report) -> list[str]:
         [
             batch["batch"] + 1,
             *([batch["phase"] + 1] if several else []),
-            f"{batch['first'] + 1} to {batch['first'] + batch['episodes']}",
+            _span(batch["first"], batch["episodes"]),
             f"{batch['score']:.3f}",
             batch["successes"],
             batch["steps"],
@@ -128,6 +128,11 @@ def _learning(report: Report) -> list[str]:
         for batch in batches
     ]
     return ["## Learning", table([*header, "tokens awake", "tokens asleep"], rows), *_endings(report)]
+
+
+def _span(first: int, count: int) -> str:
+    """The episodes of a batch, numbered as in all files."""
+    return f"{first} to {first + count - 1}" if count > 1 else str(first)
 
 
 def _endings(report: Report) -> list[str]:
@@ -233,14 +238,14 @@ def _sleeps(report: Report) -> list[str]:
             sleep["index"] + 1,
             sleep["episodes"],
             "changed" if sleep["changed"] else "kept",
-            cell(sleep["reason"]),
+            cell("; ".join(sleep["reason"].splitlines())),
             len(sleep["errors"]),
             sleep["answers"],
             f"{sleep['tokens']:,}",
         ]
         for sleep in report["sleeps"]
     ]
-    header = ("sleep", "after episode", "memory", "reason", "faults", "answers", "tokens")
+    header = ("sleep", "episodes so far", "memory", "why", "faults in answers", "answers", "tokens")
     return ["## Sleeps", table(header, rows)]
 
 

@@ -1,6 +1,7 @@
 """FIXED: the command line of a benchmark's experiments: start, resume or replay a run, and report on it."""
 
 import json
+import re
 import shlex
 import shutil
 import signal
@@ -42,7 +43,7 @@ class Options:
     config_file: Path | None = None
     """The config, such as agents/configs/babyai/react-gpt5_mini-balrog.yaml."""
     name: str | None = None
-    """Name of the run's folder in outputs/agents/; that of the config where it is not given."""
+    """Name of the run's folder in outputs/agents/; where it is not given, the config's, with the --model."""
     resume: Path | None = None
     """Folder of a run that broke off: go on with it. A config file may raise its budget."""
     replay: Path | None = None
@@ -83,7 +84,7 @@ def main(benchmark: str, method: str | None = None) -> int:
         raise Problem("no config is named", remedy="give --config_file, --resume or --replay")
     _check(config, benchmark, method)
     assert options.config_file is not None
-    folder = _folder(options.name or options.config_file.stem)
+    folder = _folder(options.name or _name(options.config_file.stem, config, options.model))
     checkpoint.check_free(folder)
     if config.model.provider in ("local", "compatible"):
         check_reachable(config.model, remedy=_START)
@@ -203,6 +204,17 @@ def _check(config: Config, benchmark: str, method: str | None) -> None:
         )
     if method is not None and config.method != method:
         raise Problem(f"the config is for the method {config.method}, and this command for {method} alone")
+
+
+def _name(stem: str, config: Config, model: str | None) -> str:
+    """Name of a run that is given none: the config's, with the command line's model in place of its own."""
+    if model is None:
+        return stem
+    word = re.sub(r"[^\w.]+", "_", model.rpartition("/")[2])
+    parts = stem.split("-")
+    if len(parts) == 3 and parts[0] == config.method:  # <method>-<model>-<task set>
+        return f"{parts[0]}-{word}-{parts[2]}"
+    return f"{stem}-{word}"
 
 
 def _folder(name: str) -> Path:

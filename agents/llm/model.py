@@ -1,5 +1,6 @@
 """FIXED: a language model as the agents see it: asked by label, within budget, recorded and repeatable."""
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,11 +43,11 @@ class Model:
         self._gate = Gate(settings.concurrency, settings.requests_per_minute)
         self._replays = cache is not None and cache.mode == "replay"
         self._key = None if self._replays else read_key(self._rules)
-        if self._key and self._key in settings.model_dump_json():
-            raise Problem(
-                "the settings of the model hold the key itself",
-                remedy="name an environment variable in api_key_env",
-            )
+        held = {"model's settings": settings.model_dump_json(), "command line": str(sys.argv)}
+        for place, text in held.items():
+            if self._key and self._key in text:  # both are written down
+                remedy = "leave it in its environment variable, which api_key_env names"
+                raise Problem(f"the key itself is in the {place}", remedy=remedy)
         self._endpoint = None if self._replays else Endpoint(settings, self._rules, self._key)
         self._price = settings.price or price_of(settings.name, datetime.now(UTC).date())
         if ledger.budget.dollars is not None and self._price is None:

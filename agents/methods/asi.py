@@ -82,7 +82,8 @@ class _Induction:
         self.environment: Environment | None = None
         self.errors: list[str] = []
         self.exchanges: list[Exchange] = []
-        self.reasons: list[str] = []
+        self.reasons: dict[str, list[int]] = {}
+        """Why skills were added or not -> the episodes of which this was said."""
         self.diffs: list[str] = []
         self.steps = 0
 
@@ -94,11 +95,12 @@ class _Induction:
             try:
                 self._induce(trajectory)
             except SleepSpent as spent:
-                self.reasons.append(f"{spent}, so later episodes were not looked at")
+                self.reasons[f"{spent}, so later ones were not looked at"] = []
                 break
         self.method.library = self.library
         errors, exchanges = tuple(self.errors), tuple(self.exchanges)
-        reason, diff = "\n".join(self.reasons), "\n".join(self.diffs)
+        reason = "\n".join(_of_episodes(text, indices) for text, indices in self.reasons.items())
+        diff = "\n".join(self.diffs)
         return Sleep(bool(self.diffs), reason, diff, errors, exchanges, self.steps)
 
     def _induce(self, trajectory: Trajectory) -> None:
@@ -116,12 +118,9 @@ class _Induction:
             found = settle(conversation, content, read, self.errors)
         finally:
             self.exchanges += conversation.exchanges
-        name = f"episode {trajectory.index}"
-        if found is None:
-            self.reasons.append(f"{name}: both answers were unusable, so no skill was added")
-            return
-        reason, functions = found
-        self.reasons.append(f"{name}: {reason}")
+        unusable = "both answers were unusable, so no skill was added"
+        reason, functions = (unusable, []) if found is None else found
+        self.reasons.setdefault(reason, []).append(trajectory.index)
         for function in functions:
             self.diffs.append(self.library.add(Skill(function, trajectory.goal, self.index)))
 
@@ -193,3 +192,10 @@ class _Induction:
             steps=self.sandbox.limits.steps,
             verify=settings.verify,
         )
+
+
+def _of_episodes(text: str, indices: Sequence[int]) -> str:
+    """A reason after the episodes that it was given for."""
+    if not indices:
+        return text
+    return f"episode{'s' if len(indices) > 1 else ''} {', '.join(map(str, indices))}: {text}"

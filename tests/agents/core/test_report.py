@@ -204,10 +204,19 @@ def test_a_models_words_stay_in_their_place(report: dict[str, Any]) -> None:
 def test_long_tables_are_shortened(report: dict[str, Any]) -> None:
     batches = [{**report["batches"][0], "batch": number, "first": 3 * number} for number in range(100)]
     text = changed(report, batches=batches)
-    assert "| 20 | 58 to 60 |" in text
-    assert "| 81 | 241 to 243 |" in text
-    assert "| 21 | 61 to" not in text
+    assert "| 20 | 57 to 59 |" in text
+    assert "| 81 | 240 to 242 |" in text
+    assert "| 21 | 60 to" not in text
     assert "| ... |" in text
+
+
+def test_episodes_are_numbered_as_in_the_files_and_reasons_are_told_apart(report: dict[str, Any]) -> None:
+    one = {**report["batches"][0], "first": 7, "episodes": 1}
+    sleep = {**report["sleeps"][0], "reason": "episode 0: found\nepisodes 1, 2: nothing new"}
+    text = changed(report, batches=[one], sleeps=[sleep])
+    assert "| batch | episodes, from 0 |" in text and "| 1 | 7 |" in text
+    assert "| sleep | episodes so far | memory | why | faults in answers |" in text
+    assert "| episode 0: found; episodes 1, 2: nothing new |" in text
 
 
 def test_times_stand_in_one_place(report: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from chat_servers import ChatServer
 from forked_experiments import Runs, write_config
 
 from agents.config import config_text, read_config
+from agents.core import train
 from agents.core.watch import known_dollars
 from agents.llm.ledger import Totals
 from harness.track import ROOT
@@ -173,6 +174,22 @@ def test_what_a_benchmark_lacks_is_told_and_no_folder_left(
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert said in done.stderr
     assert not (ROOT / "outputs" / "agents" / name).exists()
+
+
+@pytest.mark.parametrize(
+    ("stem", "model", "name"),
+    [
+        ("react-gpt5_mini-first", None, "react-gpt5_mini-first"),
+        ("react-gpt5_mini-first", "gemini-2.5-flash", "react-gemini_2.5_flash-first"),
+        ("react-gpt5_mini-first", "Qwen/Qwen3.5-35B-A3B", "react-Qwen3.5_35B_A3B-first"),
+        ("mine", "org/../x y", "mine-x_y"),
+    ],
+)
+def test_a_run_is_named_for_the_model_that_it_asks(
+    stem: str, model: str | None, name: str, tmp_path: Path
+) -> None:
+    config = read_config(write_config(tmp_path / "given.yaml", "http://127.0.0.1:9/v1", method="react"))
+    assert train._name(stem, config, model) == name
 
 
 def test_a_run_that_ended_early_says_how_to_go_on(runs: Runs, server: ChatServer, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A key is in no file, no message and no log, even where the server repeats it in everything that it says."""
 
 import logging
+import sys
 import traceback
 from pathlib import Path
 from typing import Any
@@ -99,9 +100,21 @@ def test_a_key_that_a_setting_holds_is_refused(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("SOME_KEY", CANARY)
     for change in ({"extra_body": {"user": [CANARY]}}, {"name": f"m-{CANARY}"}):
         with (
-            pytest.raises(Problem, match="the settings of the model hold the key itself") as caught,
+            pytest.raises(Problem, match="the key itself is in the model's settings") as caught,
             model("http://127.0.0.1:9/v1", tmp_path, api_key_env="SOME_KEY", **change),
         ):
             pass
         assert CANARY not in str(caught.value)
     assert leaks(tmp_path) == []
+
+
+def test_a_key_on_the_command_line_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The manifest of a run repeats it."""
+    monkeypatch.setenv("SOME_KEY", CANARY)
+    monkeypatch.setattr(sys, "argv", ["train", "--name", f"run-{CANARY}"])
+    with (
+        pytest.raises(Problem, match="the key itself is in the command line") as caught,
+        model("http://127.0.0.1:9/v1", tmp_path, api_key_env="SOME_KEY"),
+    ):
+        pass
+    assert CANARY not in str(caught.value)

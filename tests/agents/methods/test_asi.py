@@ -165,6 +165,13 @@ def test_without_verification_nothing_is_replayed(success: Trajectory) -> None:
     assert "It is played in the same world" not in script.asked[0][1][0].content
 
 
+def test_a_reason_is_given_once_with_its_episodes(success: Trajectory) -> None:
+    same, other = json_block({"reason": "nothing new", "skills": []}), induction(skill())
+    asi = Asi(make_tools(Script(same, other, same)))
+    sleep = asi.sleep([replace(success, index=index) for index in (3, 4, 6)], 0)
+    assert sleep.reason == "episodes 3, 6: nothing new\nepisode 4: walking comes again"
+
+
 def test_a_sleep_keeps_to_its_tokens_and_keeps_what_it_has(success: Trajectory) -> None:
     script = Script(answer(induction(skill()), usage=Usage(3_000, 6_500)))
     asi = Asi(make_tools(script, sleep_tokens=10_000))
