@@ -29,6 +29,7 @@ from retro.config import MOST_WORKERS, Config, read_config
 from retro.emulator import CONSOLES, console_of
 from retro.inputs import parse_inputs
 from retro.packages import GamePackage, load_package
+from retro.search.guidance import open_guidance
 from retro.search.pool import Pool, open_pool
 from retro.search.route import SEGMENT, Route, RouteSearch, Watcher, read_route
 from retro.search.segment import SegmentSearch
@@ -105,11 +106,12 @@ def search(
     with (
         locked(folder),
         open_pool(spec, config.workers) as pool,
+        open_guidance(spec, route.settings.guidance, route.seed, folder) as guidance,
         Report(package, route) as report,
         _watched(live, folder, route, pool, config.workers, package, report.watch) as watch,
     ):
         _meet(package, route, folder)
-        searcher = RouteSearch(folder, route, pool, watch)
+        searcher = RouteSearch(folder, route, pool, watch, guidance=guidance)
         solved = searcher.run(last)
     if not solved:
         piece = route.pieces[-1].entered
@@ -138,10 +140,11 @@ def improve(folder: Path, passes: int, config: str | None, workers: int, live: s
     with (
         locked(folder),
         open_pool(route.package, workers) as pool,
+        open_guidance(route.package, route.settings.guidance, route.seed, folder) as guidance,
         Report(package, route) as report,
         _watched(live, folder, route, pool, workers, package, report.watch) as watch,
     ):
-        searcher = RouteSearch(folder, route, pool, watch)
+        searcher = RouteSearch(folder, route, pool, watch, guidance=guidance)
         for number in range(1, passes + 1):
             saved = searcher.improve()
             now = format_frames(route.frames, package_rate(package))
