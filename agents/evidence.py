@@ -20,6 +20,7 @@ without a gap. `digest` is that of all the agent was shown.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ RECIPE_FIELDS = ("method", "model", "temperature", "max_tokens", "turn_limit", "
 """Fields of the recipe that shaped the play, as the header repeats them."""
 
 _CALL = {"kind", "label", "request", "reply", "finish", "prompt", "completion", "lost"}
-_LABEL = re.compile(rf"(?:{'|'.join(PHASES)})(?:/[A-Za-z0-9_.-]+)+")
+_LABEL = re.compile(rf"(?:{'|'.join(PHASES)})(?:/[A-Za-z0-9_.-]{{1,100}}){{1,10}}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -243,8 +244,9 @@ def _check_numbers(calls: Sequence[CallRow], path: Path) -> None:
         if place.startswith("wake/") and (number := place.split("/")[1]).isdecimal():
             asked.setdefault("wake/", set()).add(int(number))
     for place, numbers in asked.items():
-        if missing := set(range(max(numbers))) - numbers:
-            raise Problem(f"of the calls {place:.60}... number {min(missing)} is missing", file=path)
+        missing = next(number for number in count() if number not in numbers)
+        if missing < max(numbers):
+            raise Problem(f"of the calls {place:.60}... number {missing} is missing", file=path)
 
 
 def read_checkpoint(path: Path, method: str, seed: int) -> dict[str, Any]:

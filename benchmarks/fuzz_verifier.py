@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from benchmarks.fuzzing.judging import Kind, write
+from benchmarks.fuzzing.judging import Kind, Scores, remember_scores, write
 from benchmarks.fuzzing.mutations import mutate
 from benchmarks.fuzzing.records import TrueRecord
 from benchmarks.fuzzing.workers import Judged, Limits, Source, chance, donors, judge_all
@@ -49,6 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         sources = list(_sources(options.tracks, Path(scratch)))
         records = [source.enter(stack) for source in sources]
+        known: Scores = {}
+        for name in {record.place.parent.name for record in records}:
+            remember_scores(name, known)
         for record in records:
             _require_true(record)
         indices = range(options.mutations) if options.only is None else [options.only]
@@ -56,7 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         done: list[Judged] = []
         started, status = time.monotonic(), 0
         verdicts = judge_all(
-            sources, options.seed, indices, Path(scratch) / "workers", options.processes, limits
+            sources,
+            known,
+            options.seed,
+            indices,
+            folder=Path(scratch) / "workers",
+            processes=options.processes,
+            limits=limits,
         )
         try:
             with closing(verdicts), tqdm(total=len(indices), unit=" mutations", mininterval=1) as bar:

@@ -79,16 +79,19 @@ def clear(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def remember_scores(track_name: str) -> None:
-    """Let a track remember, in this process, what evidence beside a checkpoint is worth, by hashes."""
+Scores = dict[tuple[str, str, str], Score]
+"""Track, hash of evidence, hash of the checkpoint beside it -> what the evidence is worth."""
+
+
+def remember_scores(track_name: str, known: Scores) -> None:
+    """Let a track remember, in this process and in `known`, what evidence is worth."""
     track = load_track(track_name)
-    known: dict[tuple[str, str], Score] = {}
 
     def score(evidence: Path) -> Score:
         checkpoint = evidence.with_name(track.checkpoint_name)
         if checkpoint.is_symlink() or not checkpoint.is_file():
             return track.score(evidence)
-        key = (sha256(evidence.read_bytes()), sha256(checkpoint.read_bytes()))
+        key = (track_name, sha256(evidence.read_bytes()), sha256(checkpoint.read_bytes()))
         if key not in known:
             known[key] = track.score(evidence)
         return known[key]

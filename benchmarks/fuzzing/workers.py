@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import psutil
 
-from benchmarks.fuzzing.judging import Verdict, clear, judge, remember_scores
+from benchmarks.fuzzing.judging import Scores, Verdict, clear, judge, remember_scores
 from benchmarks.fuzzing.records import TrueRecord
 
 
@@ -51,6 +51,9 @@ class Judged(NamedTuple):
     seconds: float
 
 
+_Given = tuple[Sequence[Source], Scores, int]
+
+
 @dataclass
 class _Worker:
     process: BaseProcess
@@ -72,14 +75,22 @@ def donors(records: Sequence[TrueRecord]) -> list[bytes]:
 
 
 def judge_all(
-    sources: Sequence[Source], seed: int, indices: Sequence[int], folder: Path, processes: int, limits: Limits
+    sources: Sequence[Source],
+    known: Scores,
+    seed: int,
+    indices: Sequence[int],
+    *,
+    folder: Path,
+    processes: int,
+    limits: Limits,
 ) -> Generator[Judged]:
     """The verdicts on mutations of these numbers, as they come; record `index % len(sources)` is mutated.
 
-    A process that takes longer or more memory than `limits` is ended: that is a crash.
+    `known` scores are not computed again. A process that takes longer or more memory than `limits` is ended:
+    that is a crash.
     """
     pending = list(reversed(indices))
-    workers = [_start(sources, seed, folder / str(place)) for place in range(processes)]
+    workers = [_start((sources, known, seed), folder / str(place)) for place in range(processes)]
     try:
         while pending or any(worker.index is not None for worker in workers):
             ready = wait([worker.connection for worker in workers], timeout=min(0.2, limits.seconds))
@@ -91,7 +102,7 @@ def judge_all(
                         if (done := _lost(worker, "the process ended")) is None:
                             raise RuntimeError("a worker does not start") from None
                         yield done
-                        workers[place] = _restart(worker, sources, seed)
+                        workers[place] = _restart(worker, (sources, known, seed))
                         continue
                     if isinstance(received, Judged):
                         yield received
@@ -105,7 +116,7 @@ def judge_all(
                     done = _lost(worker, fault)
                     assert done is not None
                     yield done
-                    workers[place] = _restart(worker, sources, seed)
+                    workers[place] = _restart(worker, (sources, known, seed))
     finally:
         for worker in workers:
             worker.process.kill()
@@ -129,29 +140,29 @@ def _lost(worker: _Worker, reason: str) -> Judged | None:
     return Judged(worker.index, verdict, time.monotonic() - worker.since)
 
 
-def _restart(worker: _Worker, sources: Sequence[Source], seed: int) -> _Worker:
+def _restart(worker: _Worker, given: _Given) -> _Worker:
     worker.process.kill()
     worker.process.join()
-    return _start(sources, seed, worker.folder)
+    return _start(given, worker.folder)
 
 
-def _start(sources: Sequence[Source], seed: int, folder: Path) -> _Worker:
+def _start(given: _Given, folder: Path) -> _Worker:
     context = get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=_work, args=(there, sources, seed, folder), daemon=False)
+    process = context.Process(target=_work, args=(there, *given, folder), daemon=False)
     process.start()
     there.close()
     return _Worker(process, here, folder)
 
 
-def _work(connection: Connection, sources: Sequence[Source], seed: int, folder: Path) -> None:
+def _work(connection: Connection, sources: Sequence[Source], known: Scores, seed: int, folder: Path) -> None:
     """What a worker does: say how much memory it holds, then judge the mutations it is sent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stack = ExitStack()  # left with the process
     records = [source.enter(stack) for source in sources]
     others = donors(records)
     for name in {source.place.parent.name for source in sources}:
-        remember_scores(name)
+        remember_scores(name, known)
     for record in records:
         assert record.claims
     connection.send(psutil.Process().memory_info().rss)

@@ -68,6 +68,7 @@ def test_one_call_without_a_count_makes_the_whole_unknown(
         ({"label": "wake"}, "label is"),
         ({"label": "wake/../x\n"}, "label is"),
         ({"label": None}, "label is"),
+        ({"label": f"wake/0/{'9' * 5000}"}, "label is"),
         ({"request": HASH[1:]}, "no SHA-256"),
         ({"reply": None}, "neither the text and end"),
         ({"reply": 3}, "neither the text and end"),
@@ -137,6 +138,8 @@ def test_lines_missing_repeated_or_out_of_order_are_refused(
         "3: a second answer to 'wake/000000/000'"
     )
     assert refusal(path, [calls[0], *lines]).startswith("1: class is None")
+    far = ANSWER._replace(label=f"wake/{'9' * 100}/000").line()
+    assert "of the calls wake/... number 1 is missing" in refusal(path, [head, far, *calls, *played])
 
 
 def test_an_episode_without_its_calls_is_refused_and_calls_without_theirs(

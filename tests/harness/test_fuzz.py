@@ -24,6 +24,7 @@ from benchmarks.fuzzing.workers import chance, donors
 from harness.record import RECORD
 from harness.track import ROOT
 from toy_track.records import make_checkout, make_record, plain_machine
+from toy_track.track import TRACK
 
 LLM = ROOT / "records/llm/2026-11-30_01_hot-sampling"
 CHANCES = st.randoms(use_true_random=False, note_method_calls=False)
@@ -53,7 +54,7 @@ def remembering(record: TrueRecord) -> Iterator[TrueRecord]:
     assert record.track
     module = sys.modules[f"{record.place.parent.name}.track"]
     track = vars(module)["TRACK"]
-    remember_scores(track.name)
+    remember_scores(track.name, {})
     yield record
     vars(module)["TRACK"] = track
 
@@ -212,6 +213,7 @@ def test_the_command_counts_and_keeps_what_hangs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.path", list(sys.path))
+    monkeypatch.setattr("toy_track.track.TRACK", TRACK)  # it learns to remember
     monkeypatch.setenv("PYTHONPATH", "")
     command = ["--tracks", "toy_track", "--processes", "1", "--failures", str(tmp_path)]
     assert fuzz_verifier.main([*command, "--mutations", "10"]) == 0
