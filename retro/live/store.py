@@ -173,12 +173,13 @@ class Store:
             if path.name.partition(".")[0] not in known:
                 path.unlink()
         while True:
-            (stored,) = self._database.execute("SELECT coalesce(sum(size), 0) FROM files").fetchone()
+            sizes = dict(self._database.execute("SELECT run, sum(size) FROM files GROUP BY run").fetchall())
+            if sizes.get(upload.run, 0) + upload.size > self._most_bytes:
+                raise Refusal(507, "there is no room for it")
             parts = sum(path.stat().st_size for path in self._partial.iterdir())
-            runs = [run["id"] for run in self.runs()]
-            others = [run for run in runs if run != upload.run]
-            crowded = upload.run not in runs and len(runs) >= self._most_runs
-            if stored + parts + upload.size <= self._most_bytes and not crowded:
+            others = [run["id"] for run in self.runs() if run["id"] != upload.run]
+            full = sum(sizes.values()) + parts + upload.size > self._most_bytes
+            if not (full or len(others) >= self._most_runs):
                 return
             if not others:
                 raise Refusal(507, "there is no room for it")

@@ -140,6 +140,7 @@ function showFilms() {
   const faster = files["comparison.mp4"];
   if (faster && $("comparison").dataset.sha256 !== faster) {
     $("comparison").dataset.sha256 = faster;
+    $("comparison").autoplay = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     $("comparison").src = place(snapshot.run.id, "comparison.mp4", faster);
     $("faster-card").hidden = false;
   }
