@@ -4,9 +4,9 @@
 
 Every attempt is ended at a random moment after its start, or after one of the first events that it logs,
 mostly by SIGKILL, else by SIGINT or SIGTERM. Then all files of the run must be whole and every helper process
-gone, and the next attempt goes on with --resume. A run that was killed often enough in its evaluation is left,
-and another one begun; the last one goes on to its end. All runs must end training with the same checkpoint.
-Exits 1 if anything is not as it should be.
+gone, and the next attempt goes on with --resume. A run that was killed often enough in its evaluation is
+left, and another one begun; the last one goes on to its end. All runs must end training with the same
+checkpoint. Exits 1 if anything is not as it should be.
 """
 
 import argparse

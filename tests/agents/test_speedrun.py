@@ -18,6 +18,7 @@ from harness.assemble import assemble
 from harness.checks import RecordFolder, check_all
 from harness.errors import Problem, run_command
 from harness.launch import launch
+from harness.log import read_log
 from harness.manifest import read_manifest
 from harness.record import read_record
 
@@ -88,3 +89,26 @@ def test_without_a_model_there_is_one_plain_problem_and_no_folder(
     hosted = replace(speedrun.Recipe(), provider="openai", base_url=None, temperature=None)
     with pytest.raises(Problem, match="OPENAI_API_KEY is not set"):
         speedrun.check("babyai", hosted)
+
+
+def test_a_run_that_broke_off_goes_on_and_asks_nothing_twice(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("babyai", "--smoke", "--recipe.parallel", "1")
+    whole = run(root, *arguments)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("harness.run.Run.save_state", stop)
+        run(root, *arguments)
+    path = max(root.glob("outputs/*"))
+    assert [event.name for event in read_log(path / "log.jsonl").events][-2:] == ["step", "run_stop"]
+    assert run(root, "babyai", "--resume", str(path)) == path
+    assert "training begins anew" in capsys.readouterr().out  # of the log; what was played stays
+    assert (path / "memory.json").read_bytes() == (whole / "memory.json").read_bytes()
+    asked = [len((one / "training/calls.jsonl").read_text().splitlines()) for one in (whole, path)]
+    assert asked[0] == asked[1]
+    log = read_log(path / "log.jsonl")
+    assert log.status == "complete" and len(log.steps) == len(read_log(whole / "log.jsonl").steps) == 2

@@ -6,6 +6,5 @@ from benchmarks.kill_points import kill
 
 
 def test_what_is_killed_goes_on_and_nothing_is_half_written(tmp_path: Path) -> None:
-    points, faults = kill("toy", 6, 3, tmp_path)
-    assert faults == [] and len(points) == 6
-    assert {point.name for point in points} > {"SIGKILL"}
+    points, faults = kill("toy", 4, 3, tmp_path)
+    assert faults == [] and len(points) == 4
