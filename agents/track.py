@@ -130,6 +130,7 @@ TRACK = Track(
         "agents/calibration.py",
         "agents/reach.py",
         "agents/references.py",
+        "agents/replay_record.py",
         "agents/config.py",
         "agents/strict_yaml.py",
         "agents/benchmarks/*.py",

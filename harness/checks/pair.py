@@ -104,10 +104,10 @@ def evidence_distinct(home: RecordFolder) -> str:
     for other in others:
         folder = RecordFolder(other, root=home.root)
         for name in [name for run in (home.first, home.second) for name in (run.evidence, run.checkpoint)]:
-            digests: set[str] = set()
+            theirs: set[str] = set()
             with contextlib.suppress(Problem):  # what it lacks is its own fault
-                digests = _digests(folder.file(name))
-            for digest in digests & seen.keys():
+                theirs = _digests(folder.file(name))
+            for digest in theirs & seen.keys():
                 reason = f"holds the same as {other.name}/{name}, expected a run of its own"
                 raise Problem(reason, file=seen[digest])
     return f"in none of {len(others)} other records"

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 import agents_records
 import pytest
 from forgeries import agents
+from forgeries.agents import call, memory
 from forgeries.table import Forgery, identify, judge, rows
 
-from toy_track.forging import Forged, failing
+from agents.replay_record import differences, main
+from toy_track.forging import Forged, Step, failing
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +33,40 @@ def test_a_true_record_passes(copy: Forged) -> None:
 @pytest.mark.parametrize(("forgery", "part"), rows(agents.FORGERIES), ids=identify)
 def test_agents(forgery: Forgery, part: str, copy: Forged) -> None:
     judge(forgery, part, copy)
+
+
+SAID = "Thought: Something will turn up.\nAction: drop"
+ANSWERED_OTHERWISE: dict[str, tuple[Step, str]] = {
+    "another memory": (
+        memory(lambda content: content["memory"]["codebook"]["functions"].pop()),
+        "training ends with another memory",
+    ),
+    "another answer in training": (call("wake/000001/001", reply=SAID), "training ends otherwise: the rec"),
+    "another answer in a test episode": (
+        call("eval/000003/001", reply=SAID),
+        "the evaluation ends otherwise: the recording does not answer 'eval/000003/002'",
+    ),
+    "another last answer of a test episode": (
+        call("eval/000003/003", reply=SAID),
+        "test episode 3 of 'putnext' is played otherwise",
+    ),
+    "another question": (call("sleep/1/0", request="0" * 64), "training ends otherwise: the recording does"),
+}
+"""What agrees with itself, so that no check sees it, and comes out otherwise when the run is made again."""
+
+
+def test_a_true_record_is_made_again_from_its_answers(
+    copy: Forged, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(copy.path)]) == 0
+    assert capsys.readouterr().out.count("made again, and equal") == 2
+
+
+@pytest.mark.parametrize("name", ANSWERED_OTHERWISE)
+def test_what_no_check_sees_a_run_made_again_shows(name: str, copy: Forged) -> None:
+    step, says = ANSWERED_OTHERWISE[name]
+    copy.part = "verification"
+    step(copy)
+    copy.finish()
+    assert failing(copy.checks()) == {}
+    assert any(fault.startswith(says) for fault in differences(copy.path / "verification"))
