@@ -5,8 +5,8 @@
 Mutations are of bytes, lines, fields of JSON, files and folders of the committed records, and of two that the
 tests make: one of their toy track, and one of agents with a script for a model. Every second record has its
 hashes, canonical form and README made to agree again. A pass is false where the record claims other than the
-true one, see `benchmarks.fuzzing.records.claims`. Scores of evidence that was scored before are remembered by
-its hash; all else is checked anew.
+true one, see `benchmarks.fuzzing.records.claims`. What evidence, source and checkout were found to say is
+remembered by their contents; all else is checked anew.
 
 Exits 1 after a crash or a false pass, each of which is kept in `--failures` with the command that repeats it.
 """

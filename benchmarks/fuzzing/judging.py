@@ -4,16 +4,20 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Literal
 
+import harness.checks.pair
+import harness.checks.recipe
+import harness.checks.run
 from benchmarks.fuzzing.folders import operate
 from benchmarks.fuzzing.mutations import Mutation, mutate
 from benchmarks.fuzzing.records import RUNS, TrueRecord, claims, differing, kind_of, sha256
 from harness.checks import CHECKS, check_all
 from harness.record import README, RECORD
-from harness.track import Score, load_track
+from harness.track import Score, Track, fixed_file_hashes, load_track
 
 Kind = Literal["refused", "same", "unproven", "false pass", "crash"]
 CRASHED = "cannot be checked: "
@@ -97,6 +101,26 @@ def remember_scores(track_name: str, known: Scores) -> None:
         return known[key]
 
     vars(sys.modules[f"{track_name}.track"])["TRACK"] = replace(track, score=score)
+
+
+def remember_unchanged() -> None:
+    """Let checks remember, in this process, what follows from contents that most mutations leave as they are.
+
+    The recipe that a source gives, lines of JSON in their one form, and the hashes of fixed files.
+    """
+    hashes: dict[tuple[tuple[str, ...], Path], dict[str, str]] = {}
+    count = fixed_file_hashes
+
+    def fixed(track: Track, root: Path) -> dict[str, str]:
+        key = (track.fixed_files, root)
+        if key not in hashes:
+            hashes[key] = count(track, root)
+        return hashes[key]
+
+    vars(harness.checks.run)["fixed_file_hashes"] = fixed
+    recipe, pair = vars(harness.checks.recipe), vars(harness.checks.pair)
+    recipe["read_recipe"] = lru_cache(maxsize=64)(recipe["read_recipe"])
+    pair["plain_lines"] = lru_cache(maxsize=64)(pair["plain_lines"])
 
 
 def _judge_pass(record: TrueRecord, mutation: Mutation, folder: Path, verdict: Verdict) -> None:

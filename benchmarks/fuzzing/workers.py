@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import psutil
 
-from benchmarks.fuzzing.judging import Scores, Verdict, clear, judge, remember_scores
+from benchmarks.fuzzing.judging import Scores, Verdict, clear, judge, remember_scores, remember_unchanged
 from benchmarks.fuzzing.records import TrueRecord
 
 
@@ -161,6 +161,7 @@ def _work(connection: Connection, sources: Sequence[Source], known: Scores, seed
     stack = ExitStack()  # left with the process
     records = [source.enter(stack) for source in sources]
     others = donors(records)
+    remember_unchanged()
     for name in {source.place.parent.name for source in sources}:
         remember_scores(name, known)
     for record in records:
