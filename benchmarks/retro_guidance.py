@@ -36,6 +36,7 @@ from benchmarks.retro_against_peers import Search, TimeUp, search_settings
 from harness.errors import Problem, run_command
 from harness.files import read_jsonl
 from harness.intervals import bootstrap, paired_difference
+from harness.silent import end_with_parent
 from retro.packages import load_package
 from retro.replay import replay_fresh
 from retro.search.guidance import open_guidance
@@ -240,7 +241,8 @@ def main(settings: Settings) -> None:
 @contextmanager
 def lanes(count: int) -> Iterator[ProcessPoolExecutor]:
     """Processes for one search each; ended at once where the command is stopped."""
-    with ProcessPoolExecutor(count, get_context("spawn"), max_tasks_per_child=1) as pool:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(count, context, end_with_parent, max_tasks_per_child=1) as pool:
         try:
             yield pool
         except BaseException:
