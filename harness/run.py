@@ -166,15 +166,15 @@ class Run:
         Raises:
             Problem: another process works in the folder, or the state is damaged.
         """
-        manifest = run_manifest(path)
         with ExitStack() as held:
             held.enter_context(locked(path))
             mend(path)
-            manifest = manifests.read_manifest(path / MANIFEST_NAME)
+            manifest = run_manifest(path)
             state = read_state(path, manifest.run_id)
             steps = len(read_log(path / LOG_NAME).steps)
             if state is not None and state.step > steps:
                 print(f"The log ends before step {state.step}, whose state was saved", file=sys.stderr)
+                (path / STATE_NAME).unlink()
                 state = None
             manifest = Manifest.model_validate({**dict(manifest), "resumed": True})
             write_model(path / MANIFEST_NAME, manifest)
@@ -187,7 +187,7 @@ class Run:
             run._log.write("resume", step=step, cpu_s=cpu_s)
             run.state = None if state is None else state.data
             run._held = held.pop_all()
-        lost = f"{steps - step} steps after it are lost" if steps > step else "nothing is lost"
+        lost = f"{steps - step} logged steps are lost" if steps > step else "no logged step is lost"
         begins = f"goes on after step {step}, at {run._before_s:.1f} s" if step else "begins anew"
         print(f"Resumed, so this run ranks nowhere: training {begins}, and {lost}", flush=True)
         print(f"Run folder: {path}", flush=True)
@@ -213,6 +213,7 @@ class Run:
             if sha256_file(path / track.checkpoint_name) != log.get("checkpoint").fields["sha256"]:
                 raise Problem("is not the checkpoint that the log names", file=path / track.checkpoint_name)
             run = cls(path, track, manifest, None)
+            (path / STATE_NAME).unlink(missing_ok=True)  # a crash may have kept it
             run._before_s = log.time_s
             run._held = held.pop_all()
         return run
