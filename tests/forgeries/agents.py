@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from forgeries.llm import bomb, packed
-from forgeries.table import EITHER, Forgery
+from forgeries.table import EITHER, Forgery, bomb, fixed, packed
 
 from toy_track.forging import Forged, Row, Step, copy_play, play, then, update, write
 
@@ -114,16 +113,6 @@ def cheaper(f: Forged) -> None:
 def open_files(**changes: str) -> Step:
     """Other hashes of open files in the manifest."""
     return lambda f: f.manifest(open_files=f.read_manifest()["open_files"] | changes)
-
-
-def fixed(name: str) -> Forgery:
-    """A file of the checkout that no recipe may change, changed."""
-
-    def forge(f: Forged) -> None:
-        path = f.fixed(name)
-        path.write_bytes(path.read_bytes() + b"\n")
-
-    return Forgery(f"{name} changed", forge, ("fixed_files", "verification/fixed_files"), f"{name} is ")
 
 
 NO_HASH = "0" * 64

@@ -5,7 +5,7 @@ import lzma
 from collections.abc import Callable
 from typing import Any
 
-from forgeries.table import EITHER, Forgery
+from forgeries.table import EITHER, Forgery, bomb, fixed, packed
 
 from harness.files import sha256_file
 from harness.track import ROOT
@@ -86,27 +86,6 @@ def starting_model(files: dict[str, str]) -> None:
 def data(name: str, digest: str) -> Step:
     """Both runs say that they read another file too."""
     return both(lambda f: f.manifest(data=f.read_manifest()["data"] | {name: digest}))
-
-
-def fixed(name: str) -> Forgery:
-    """A file of the checkout that no recipe may change, changed."""
-
-    def forge(f: Forged) -> None:
-        path = f.fixed(name)
-        path.write_bytes(path.read_bytes() + b"\n")
-
-    return Forgery(f"{name} changed", forge, ("fixed_files", "verification/fixed_files"), f"{name} is ")
-
-
-def packed(content: bytes) -> Step:
-    """Other bytes as evidence, which the log names."""
-    return lambda f: f.write_evidence(content)
-
-
-def bomb() -> bytes:
-    """Two hundred megabytes of one line, packed."""
-    packer = lzma.LZMACompressor(preset=0)
-    return b"".join([*(packer.compress(b" " * 2**20) for _ in range(200)), packer.flush()])
 
 
 CUT = {"finish": "length", "tokens": 96, "answer_tokens": 16, "interrupted": 0, "text": INTERRUPTION}

@@ -6,8 +6,7 @@ import shutil
 from collections.abc import Callable
 from typing import Any
 
-from forgeries.llm import bomb, fixed, packed
-from forgeries.table import EITHER, Forgery
+from forgeries.table import EITHER, Forgery, bomb, fixed, packed
 
 from harness.packed import read_unpacked
 from retro.evidence import search_seed

@@ -1,5 +1,6 @@
 """What a row of the suite is: one way to make a true record untrue, and the checks that must see it."""
 
+import lzma
 from typing import NamedTuple
 
 from harness.checks import CHECKS
@@ -38,6 +39,27 @@ def judge(forgery: Forgery, part: str, forged: Forged) -> None:
     names = [f"{part}/{name}" if part and f"{part}/{name}" in CHECKS else name for name in forgery.fails]
     assert set(found) == {*names, *(forgery.second if part else forgery.first)}, found
     assert forgery.says in found[names[0]]
+
+
+def fixed(name: str) -> Forgery:
+    """A file of the checkout that no recipe may change, changed."""
+
+    def forge(f: Forged) -> None:
+        path = f.fixed(name)
+        path.write_bytes(path.read_bytes() + b"\n")
+
+    return Forgery(f"{name} changed", forge, ("fixed_files", "verification/fixed_files"), f"{name} is ")
+
+
+def packed(content: bytes) -> Step:
+    """Other bytes as evidence, which the log names."""
+    return lambda f: f.write_evidence(content)
+
+
+def bomb() -> bytes:
+    """Two hundred megabytes of one line, packed."""
+    packer = lzma.LZMACompressor(preset=0)
+    return b"".join([*(packer.compress(b" " * 2**20) for _ in range(200)), packer.flush()])
 
 
 def rows(forgeries: list[Forgery]) -> list[tuple[Forgery, str]]:
