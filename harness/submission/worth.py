@@ -24,7 +24,7 @@ def summarise(root: Path, folder: str, changed: Sequence[Change], entries: Seque
     checks = check_all(home)
     passed = sum(check.passed for check in checks)
     fields = ("board", "score", "second", "spent", "rank", "comparison")
-    texts = dict.fromkeys(fields, "unknown") | {"verdict": ""}
+    texts = dict.fromkeys(fields, "none") | {"verdict": ""}
     try:
         record = read_record(root / folder / RECORD)
         track = load_track(record.track)
@@ -32,7 +32,8 @@ def summarise(root: Path, folder: str, changed: Sequence[Change], entries: Seque
         texts["score"] = interval(record.score)
         texts["second"] = interval(record.verification.score) if record.verification else "pending"
         texts["spent"] = spent_text(track, record)
-        texts |= _place(root / folder, entries, true=passed == len(checks))
+        if passed == len(checks):
+            texts |= _place(root / folder, entries)
     except Problem:
         pass  # the checks say what is wrong
     return RecordSummary(
@@ -51,11 +52,11 @@ def summarise(root: Path, folder: str, changed: Sequence[Change], entries: Seque
     )
 
 
-def _place(folder: Path, entries: Sequence[Entry], *, true: bool) -> dict[str, str]:
+def _place(folder: Path, entries: Sequence[Entry]) -> dict[str, str]:
     """Where a record would stand on its board, and how it stands to the best of the others there."""
     own = next((entry for entry in entries if entry.folder == folder), None)
     if own is None or not _competes(own):
-        return {"rank": "none", "comparison": "none"}
+        return {}
     place = (own.record.track, own.record.hardware_class)
     board = [
         entry
@@ -70,7 +71,7 @@ def _place(folder: Path, entries: Sequence[Entry], *, true: bool) -> dict[str, s
     theirs = track.spent(best.ranked)
     share = f"{track.spent(own.ranked) / theirs - 1:+.1%} " if theirs else ""
     comparison = f"{share}beside {spent_text(track, best.ranked)} of {best.record.name}"
-    said = f"A is this record, B {best.record.name}. {_verdict(own, best)}" if true else ""
+    said = f"A is this record, B {best.record.name}. {_verdict(own, best)}"
     return {"rank": rank, "comparison": comparison, "verdict": said}
 
 

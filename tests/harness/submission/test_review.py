@@ -225,6 +225,17 @@ def claim_less_time(repository: Repository) -> None:
     path.write_text(record.model_copy(update={"time_s": record.time_s / 2}).dump())
 
 
+def describe_as_markup(repository: Repository) -> None:
+    path = repository / repository.record / "record.json"
+    path.write_text(read_record(path).model_copy(update={"description": "@all | <img src=x>"}).dump())
+
+
+def name_another_track(repository: Repository) -> None:
+    folder = repository / repository.record
+    place = Path(shutil.copytree(folder, repository / "records/nowhere" / folder.name)) / "record.json"
+    place.write_text(read_record(place).model_copy(update={"track": "nowhere"}).dump())
+
+
 def fill(size: int, files: int) -> Callable[[Repository], object]:
     def change(repository: Repository) -> None:
         for number in range(files):
@@ -261,6 +272,8 @@ REFUSED = {
     "a name of an attribute file": (put("records/.gitattributes"), "records/.gitattributes: is no part"),
     "a name that is long": (indexed("100644", f"*/{'a' * 99}/{'b' * 99}"), "characters, at most 200"),
     "a file too many": (put("*/notes.txt"), "folder_contents: notes.txt does not belong here"),
+    "markup in words": (describe_as_markup, "description: record.json: description holds '|'"),
+    "no such track": (name_another_track, "track: there is no track 'nowhere'"),
     "a forged time": (claim_less_time, "time: record.json: time_s is"),
     "a drawn curve": (append("*/training_curve.svg", " "), "curve.svg: is not what the records say; run"),
     "a dead link": (append("*/README.md", "[x](y.md)\n"), "README.md: line 35: link 'y.md' leads nowhere"),
