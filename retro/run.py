@@ -31,7 +31,7 @@ from retro.inputs import parse_inputs
 from retro.packages import GamePackage, load_package
 from retro.search.guidance import open_guidance
 from retro.search.pool import Pool, open_pool
-from retro.search.route import SEGMENT, Route, RouteSearch, Watcher, read_route
+from retro.search.route import SEGMENT, Route, RouteSearch, Watcher, check_route, read_route, read_run
 from retro.search.segment import SegmentSearch
 from retro.times import format_frames
 
@@ -133,8 +133,7 @@ def search(
 
 
 def improve(folder: Path, passes: int, config: str | None, workers: int, live: str | None = None) -> int:
-    route = read_route(folder)
-    package = load_package(route.package)
+    route, package = read_run(folder)
     if config is not None:
         route.settings = read_config(config).settings
     with (
@@ -153,8 +152,7 @@ def improve(folder: Path, passes: int, config: str | None, workers: int, live: s
 
 
 def info(folder: Path) -> int:
-    route = read_route(folder)
-    package = load_package(route.package)
+    route, package = read_run(folder)
     rate = package_rate(package)
     table = Table(title=f"{package.title}: {format_frames(route.frames, rate)}", title_justify="left")
     for name in ("segment", "frames", "entered at"):
@@ -173,8 +171,8 @@ def info(folder: Path) -> int:
     if not console.is_terminal:
         console.width = 160  # whoever reads a pipe wants all of it
     console.print(table)
-    if route.pieces and route.pieces[-1].entered != package.states[-1].name:
-        print(f"{route.pieces[-1].entered} is next.")
+    if _next(route, package):
+        print(_next(route, package))
     return 0
 
 
@@ -185,9 +183,13 @@ def play(source: Path, scale: int, spec: str | None) -> int:
 
     if source.is_dir() or source.suffix == ".txt":
         if source.is_dir():
-            route = read_route(source)
-            spec, package = route.package, load_package(route.package)
-            inputs, movie = route.inputs(package.console_buttons), source / MOVIE
+            route, package = read_run(source)
+            spec, movie = route.package, source / MOVIE
+            inputs = route.inputs(package.console_buttons)
+            if not inputs:
+                raise Problem("nothing has been found yet", file=source, remedy="go on with the search")
+            if _next(route, package):
+                print(f"The search has not reached the ending: {_next(route, package)}")
         else:
             if spec is None:
                 raise Problem("inputs as text do not say of which game", file=source, remedy="add --package")
@@ -297,9 +299,16 @@ def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Rou
             raise Problem(
                 f"holds a search whose {name[4:]} is {there}, not {here}", file=folder, remedy=remedy
             )
+    check_route(folder, route, package)
     print(f"Going on at {route.pieces[-1].entered if route.pieces else 'power-on'}: {folder}")
     route.settings = config.settings
     return route
+
+
+def _next(route: Route, package: GamePackage) -> str:
+    """What is to be searched next; "" = nothing."""
+    reached = route.pieces[-1].entered if route.pieces else "power-on"
+    return f"{reached} is next." if reached != package.states[-1].name else ""
 
 
 def _meet(package: GamePackage, route: Route, folder: Path) -> None:

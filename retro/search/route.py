@@ -104,6 +104,38 @@ def read_route(folder: Path) -> Route:
         raise Problem(problem.reason, file=path, remedy=problem.remedy) from problem
 
 
+def read_run(folder: Path) -> tuple[Route, GamePackage]:
+    """The route in a run folder, and its package; a Problem as `read_route` and `check_route`."""
+    route = read_route(folder)
+    package = load_package(route.package)
+    check_route(folder, route, package)
+    return route, package
+
+
+def check_route(folder: Path, route: Route, package: GamePackage) -> None:
+    """A Problem where a route is of another game than its package, or has pieces that no search writes."""
+    if route.game != package.name:
+        reason = f"holds a search of {route.game}, and the package {route.package} is of {package.name}"
+        raise Problem(reason, file=folder, remedy="restore the file, or begin a new search")
+    before = "power-on"
+    for number, piece in enumerate(route.pieces, start=1):
+        try:
+            package.state_index(piece.entered)
+            inputs = parse_inputs(piece.inputs, package.console_buttons)
+            if len(inputs) != piece.frames:
+                raise Problem(f"its inputs are of {len(inputs):,} frames, not {piece.frames:,}")
+            if piece.state != before:
+                raise Problem(f"it begins in {piece.state}, where the one before has entered {before}")
+            if number == 1 and any(inputs[:1]):
+                raise Problem("buttons are pressed in the first frame")
+        except Problem as problem:
+            reason = f"piece {number} is none that a search writes: {problem.reason}"
+            raise Problem(
+                reason, file=folder / ROUTE, remedy="restore the file, or begin a new search"
+            ) from problem
+        before = piece.entered
+
+
 class RouteSearch:
     """Finds a route, or a faster one, and keeps it in a folder."""
 

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import psutil
@@ -74,6 +76,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run("play", folder / "run")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
+        "The search has not reached the ending: level-1 is next.",
         f"Movie: {folder / 'run' / 'movie.bk2'}",
         f"Video: {folder / 'run' / 'movie.mp4'}",
     ]
@@ -196,6 +199,63 @@ def test_numbers_that_make_no_sense_are_refused(
         called(monkeypatch, *words)
     assert caught.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def title(table: dict[str, Any]) -> dict[str, Any]:
+    """The piece from the title screen to level 1."""
+    piece: dict[str, Any] = table["pieces"][1]
+    return piece
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (
+            lambda t: t.update(package="airstriker"),
+            "search of Quarterstep-Nes-v0, and the package airstriker is",
+        ),
+        (
+            lambda t: title(t).update(frames=18),
+            "piece 2 is none that a search writes: its inputs are of 19 frames",
+        ),
+        (lambda t: title(t).update(inputs="19:JUMP"), "piece 2 .*'JUMP' is no button"),
+        (lambda t: title(t).update(entered="level-9"), "piece 2 .*has no state 'level-9'"),
+        (
+            lambda t: title(t).update(state="level-1"),
+            "begins in level-1, where the one before has entered title",
+        ),
+        (
+            lambda t: t["pieces"].pop(0),
+            "piece 1 .*begins in title, where the one before has entered power-on",
+        ),
+        (lambda t: t["pieces"][0].update(inputs="1:START 20"), "buttons are pressed in the first frame"),
+    ],
+)
+def test_a_route_that_was_edited_is_refused_by_every_command(
+    found: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    edit: Callable[[dict[str, Any]], object],
+    said: str,
+) -> None:
+    table = json.loads((found / "run" / "route.json").read_text())
+    edit(table)
+    (tmp_path / "route.json").write_text(json.dumps(table))
+    words = [("info", tmp_path), ("play", tmp_path), ("improve", tmp_path, "--workers", "0")]
+    if table["package"] == "quarterstep":
+        words.append(("search", "quarterstep", config(found), "--out", tmp_path))
+    for command in words:
+        with pytest.raises(Problem, match=said):
+            called(monkeypatch, *command)
+
+
+def test_a_folder_of_a_search_that_has_found_nothing_has_no_movie(
+    found: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = json.loads((found / "run" / "route.json").read_text())
+    (tmp_path / "route.json").write_text(json.dumps({**table, "pieces": []}))
+    with pytest.raises(Problem, match="nothing has been found yet"):
+        called(monkeypatch, "play", tmp_path)
 
 
 def test_a_missing_rom_ends_with_a_message(tmp_path: Path) -> None:
