@@ -1,6 +1,7 @@
 """What guidance is tried on: a game that a policy learns in seconds, and a source that knows the way."""
 
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,3 +53,8 @@ class Knows:
 
     def close(self) -> None:
         self.closed = True
+
+
+def imported(world: Any, names: Sequence[str]) -> list[str]:
+    """Which of these modules a worker has loaded."""
+    return [name for name in names if name in sys.modules]
