@@ -33,6 +33,14 @@ def contributors(home: RecordFolder) -> str:
     return ", ".join(home.record.contributors)
 
 
+@rule("schema")
+def hardware(home: RecordFolder) -> str:
+    """The machine is named in one plain line, as its system names it."""
+    if fault := description_fault(home.record.hardware):
+        raise Problem(f"hardware {fault}", file=RECORD)
+    return home.record.hardware
+
+
 @rule("track")
 def readme(home: RecordFolder) -> str:
     """The results in README.md, between their marks, repeat record.json."""
@@ -56,4 +64,4 @@ def idea(home: RecordFolder) -> str:
     return "written"
 
 
-RULES: tuple[Rule[RecordFolder], ...] = (description, contributors, readme, idea)
+RULES: tuple[Rule[RecordFolder], ...] = (description, contributors, hardware, readme, idea)

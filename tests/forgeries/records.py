@@ -6,13 +6,16 @@ import shutil
 
 from forgeries.table import Forgery
 
+from harness.checks.run import describe
 from harness.files import sha256_file
+from harness.manifest import read_manifest
 from harness.readme import IDEA_PLACEHOLDER
 from harness.record import CONTRIBUTOR_PLACEHOLDER, DESCRIPTION_PLACEHOLDER, read_record
 from toy_track.forging import (
     Forged,
     Step,
     append,
+    both,
     edit,
     in_second,
     link,
@@ -90,6 +93,16 @@ def in_another_track(f: Forged) -> None:
     """The record among those of another track."""
     (f.root / "records/other").mkdir()
     f.path = f.path.rename(f.root / "records/other" / f.path.name)
+
+
+def name_processor(name: str) -> Step:
+    """Another name of the processor, in both manifests and the record."""
+
+    def forge(f: Forged) -> None:
+        both(lambda f: f.manifest(machine=f.read_manifest()["machine"] | {"cpu": name}))(f)
+        f.record("hardware", describe(read_manifest(f / "manifest.json").machine))
+
+    return forge
 
 
 def start_early(f: Forged) -> None:
@@ -296,6 +309,11 @@ FORGERIES: list[Forgery] = [
         "name: String",
     ),
     Forgery("name outside", set_record("name", "../by-heart"), ("schema",), "name: String"),
+    Forgery(
+        "a link for a processor", name_processor("EPYC [faster](//example.org)"), ("hardware",), "holds '['",
+    ),
+    Forgery("a table for a processor", name_processor("EPYC | 0:01"), ("hardware",), "holds '|'"),
+    Forgery("a processor of two lines", name_processor("EPYC\n## Approved"), ("hardware",), "not one line"),
     Forgery("nobody", set_record("contributors", []), ("contributors",), "are not named"),
     Forgery("somebody twice", set_record("contributors", ["Ada", "Ada"]), ("contributors",), "named twice"),
     Forgery("contributor with |", set_record("contributors", ["A|B"]), ("contributors",), "holds '|'"),
