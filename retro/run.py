@@ -12,6 +12,7 @@ A search that was stopped, in whatever way, goes on by the same command; `improv
 
 import argparse
 import re
+import shlex
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -101,21 +102,14 @@ def search(
     package = load_package(spec)
     last = package.state_index(until) if until is not None else len(package.states) - 1
     folder = out or OUTPUTS / f"{package.name}_seed{config.seed}"
-    route = _route(folder, spec, package, config)
+    _make(folder)
     started = time.monotonic()
-    with (
-        locked(folder),
-        open_pool(spec, config.workers) as pool,
-        open_guidance(spec, route.settings.guidance, route.seed, folder) as guidance,
-        Report(package, route) as report,
-        _watched(live, folder, route, pool, config.workers, package, report.watch) as watch,
-    ):
-        _meet(package, route, folder)
-        searcher = RouteSearch(folder, route, pool, watch, guidance=guidance)
-        solved = searcher.run(last)
-    if not solved:
+    with locked(folder):  # before the route is read: whoever holds it may yet write there
+        route = _route(folder, spec, package, config)
+        ending = _search(spec, config, last, folder, route, package, live)
+    if ending is not None:
         piece = route.pieces[-1].entered
-        if searcher.ending == "exhausted":
+        if ending == "exhausted":
             print(f"The search of {piece} is exhausted: no action from any cell finds another one: {folder}")
         else:
             print(
@@ -128,16 +122,39 @@ def search(
         f"The search took {time.monotonic() - started:.0f} s; every segment replays from power-on: {folder}"
     )
     if last == len(package.states) - 1:
-        print(f"Next: python -m retro.run play {folder}")
+        print(f"Next: python -m retro.run play {shlex.quote(str(folder))}")
     return 0
 
 
-def improve(folder: Path, passes: int, config: str | None, workers: int, live: str | None = None) -> int:
-    route, package = read_run(folder)
-    if config is not None:
-        route.settings = read_config(config).settings
+def _search(
+    spec: str, config: Config, last: int, folder: Path, route: Route, package: GamePackage, live: str | None
+) -> str | None:
+    """Search on in a folder that is locked, up to state `last`; how that ended, None = there."""
     with (
-        locked(folder),
+        open_pool(spec, config.workers) as pool,
+        open_guidance(spec, route.settings.guidance, route.seed, folder) as guidance,
+        Report(package, route) as report,
+        _watched(live, folder, route, pool, config.workers, package, report.watch) as watch,
+    ):
+        _meet(package, route, folder)
+        searcher = RouteSearch(folder, route, pool, watch, guidance=guidance)
+        return None if searcher.run(last) else searcher.ending
+
+
+def improve(folder: Path, passes: int, config: str | None, workers: int, live: str | None = None) -> int:
+    read_route(folder)  # no lock is put where there is no search
+    settings = read_config(config).settings if config is not None else None
+    with locked(folder):
+        route, package = read_run(folder)
+        route.settings = settings or route.settings
+        _improve(folder, passes, workers, route, package, live)
+    return 0
+
+
+def _improve(
+    folder: Path, passes: int, workers: int, route: Route, package: GamePackage, live: str | None
+) -> None:
+    with (
         open_pool(route.package, workers) as pool,
         open_guidance(route.package, route.settings.guidance, route.seed, folder) as guidance,
         Report(package, route) as report,
@@ -148,7 +165,6 @@ def improve(folder: Path, passes: int, config: str | None, workers: int, live: s
             saved = searcher.improve()
             now = format_frames(route.frames, package_rate(package))
             tqdm.write(f"Pass {number}: {saved} frames saved, {now}")
-    return 0
 
 
 def info(folder: Path) -> int:
@@ -281,12 +297,6 @@ def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Rou
     """The route in a folder, to go on with, or a new one."""
     rom = sha256_file(package.rom)
     if not (folder / "route.json").exists():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except FileExistsError as error:
-            raise Problem("is no folder", file=folder, remedy="choose another with --out") from error
-        except OSError as error:
-            raise unwritable(folder, error) from error
         return Route(spec, package.name, rom, config.seed, config.settings, package.source_sha256)
     route = read_route(folder)
     for name, here, there in (
@@ -303,6 +313,15 @@ def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Rou
     print(f"Going on at {route.pieces[-1].entered if route.pieces else 'power-on'}: {folder}")
     route.settings = config.settings
     return route
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise Problem("is no folder", file=folder, remedy="choose another with --out") from error
+    except OSError as error:
+        raise unwritable(folder, error) from error
 
 
 def _next(route: Route, package: GamePackage) -> str:

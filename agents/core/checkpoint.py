@@ -7,6 +7,7 @@ told of is done again, with the answers that the cache has kept.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from agents.config import Config, config_text, differences, read_config
@@ -55,7 +56,7 @@ def check_free(folder: Path) -> None:
         raise Problem(
             f"there is a run in this folder already: it holds {held[0]}",
             file=folder,
-            remedy=f"go on with --resume {folder}, or choose another --name",
+            remedy=f"go on with --resume {quote(str(folder))}, or choose another --name",
         )
 
 

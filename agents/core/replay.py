@@ -1,6 +1,7 @@
 """FIXED: a replay: a run made again from another's recorded answers, and whether both ended the same."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Any, get_args
 
 from agents.core.checkpoint import MANIFEST, as_written, whole_lines
@@ -21,7 +22,9 @@ def extent_of(folder: Path) -> Extent:
     """
     if not (folder / REPORT).is_file() or not (folder / MANIFEST).is_file():
         raise Problem(
-            "no run has ended in this folder", file=folder, remedy=f"let it end first: --resume {folder}"
+            "no run has ended in this folder",
+            file=folder,
+            remedy=f"let it end first: --resume {quote(str(folder))}",
         )
     report = read_json(folder / REPORT)
     parts = []
