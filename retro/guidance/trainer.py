@@ -117,6 +117,7 @@ class Trainer:
         return None if self._export is None else replace(self._export.policy, share=self._share)
 
     def _started(self) -> "subprocess.Popen[str]":
+        (self._folder / POLICY).unlink(missing_ok=True)  # it may be of another version of the package
         with (self._folder / LOG).open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "retro.guidance.training"],

@@ -17,7 +17,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 
 from harness.errors import Problem
 from retro.guidance.policy import CLIP, Export, Policy, read_policy, write_policy
-from retro.guidance.training import policy_of
+from retro.guidance.training import EPSILON, policy_of
 from scripted_game import Hopper
 
 EXPORT = Export(
@@ -50,7 +50,7 @@ def test_numpy_gives_the_chances_that_torch_gives(seed: int) -> None:
     policy = policy_of(network, mean, variance, [0, 1, 2, 4, 8], 4)
     for _ in range(20):
         ram = tuple(generator.integers(-1000, 1000, 7).tolist())
-        seen = np.clip((np.array(ram) - mean) / np.sqrt(variance + 1e-8), -CLIP, CLIP)
+        seen = np.clip((np.array(ram) - mean) / np.sqrt(variance + EPSILON), -CLIP, CLIP)
         with torch.no_grad():
             expected = network.get_distribution(torch.tensor(seen[None], dtype=torch.float32)).distribution
         assert policy.chances(ram) == pytest.approx(expected.probs[0].numpy(), abs=1e-5)
