@@ -85,10 +85,9 @@ class Evidence(NamedTuple):
         """How many training episodes asked for an action."""
         return len({call.label.split("/")[1] for call in self.calls if call.label.startswith("wake/")})
 
-    @property
-    def tokens(self) -> int | None:
-        """What all calls took; None = a server did not say of one."""
-        counts = [call.tokens for call in self.calls]
+    def tokens(self, *phases: str) -> int | None:
+        """What all calls of some phases took, or of all; None = a server did not say of one."""
+        counts = [call.tokens for call in self.calls if call.label.split("/")[0] in (phases or PHASES)]
         return None if None in counts else sum(count or 0 for count in counts)
 
 

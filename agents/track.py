@@ -47,7 +47,7 @@ def score(evidence: Path) -> Score:
             says; or this machine cannot run the benchmark.
     """
     found = read_evidence(evidence)
-    header, cost = found.header, found.tokens
+    header, cost, trained = found.header, found.tokens(), found.tokens("wake", "sleep")
     files = _prompts(header["class"], header["prompts"], evidence)
     check_played(header["class"], found.episodes, evidence, found.first_line, header["versions"])
     outcomes = tuple(one.score for one in found.episodes)
@@ -63,6 +63,7 @@ def score(evidence: Path) -> Score:
         files=files,
         seed=header["seed"],
         cost=None if cost is None else float(cost),
+        trained=None if trained is None else float(trained),
     )
 
 

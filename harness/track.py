@@ -88,6 +88,8 @@ class Score:
     """The run's seed, where the evidence repeats it."""
     cost: float | None = None
     """What training and play took of `Track.cost`; None = the track has none, or it is not known."""
+    trained: float | None = None
+    """What of that training took."""
     shared_units: bool = True
     """Whether the k-th unit is the same in every run, as a level is; repeats with own seeds are not."""
 

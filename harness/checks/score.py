@@ -89,11 +89,10 @@ def cost(run: RunFiles) -> str:
         return "time ranks"
     if played is None:
         raise Problem(f"the {name} are not known, expected to be told in full", file=run.evidence)
+    trained = played if run.score.trained is None else run.score.trained
     for step in run.log.steps:
-        if (logged := step.fields.get(name, 0)) > played:
-            reason = (
-                f"training had taken {logged:,} {name}, expected at most the {played:,.0f} of the evidence"
-            )
+        if (logged := step.fields.get(name, 0)) > trained:
+            reason = f"training had taken {logged:,} {name}, expected at most the evidence's {trained:,.0f}"
             raise Problem(reason, file=run.name(LOG), line=step.line)
     return f"{played:,.0f} {name}"
 

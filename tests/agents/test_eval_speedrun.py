@@ -82,7 +82,7 @@ def test_a_run_becomes_evidence_that_a_replay_confirms(capsys: pytest.CaptureFix
     labels = [call.label for call in found.calls]
     assert len(server.bodies) == len(labels) == len(set(labels)) == 3 * 3 + 5 * 3
     assert [label.split("/")[0] for label in labels] == ["wake"] * 9 + ["eval"] * 15
-    assert score.cost == found.tokens == 15 * 24 and score.count == 5
+    assert score.cost == found.tokens() == 15 * 24 and score.count == 5
     assert found.calls[0].reply == "Thought: on.\nAction: go forward"
     assert found.header["recipe"] == {
         "method": "react", "model": "served-model", "temperature": 0.7, "max_tokens": 2048, "turn_limit": 3,

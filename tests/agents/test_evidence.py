@@ -34,7 +34,8 @@ def test_what_is_written_reads_back_equal(tmp_path: Path) -> None:
 
 def test_tokens_are_those_of_all_calls(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
     found = read_evidence(write_rows(tmp_path / "evidence", lines))
-    assert found.tokens == 107 + 1100 + 5 * 107
+    assert found.tokens() == 107 + 1100 + 5 * 107
+    assert found.tokens("wake", "sleep") == 107 + 1100 and found.tokens("eval") == 5 * 107
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_one_call_without_a_count_makes_the_whole_unknown(
     tmp_path: Path, lines: list[dict[str, Any]]
 ) -> None:
     changed = [lines[0], lines[1] | {"completion": None}, *lines[2:]]
-    assert read_evidence(write_rows(tmp_path / "evidence", changed)).tokens is None
+    assert read_evidence(write_rows(tmp_path / "evidence", changed)).tokens() is None
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_two_runs_become_a_record_that_passes_every_check(
     assert [check for check in check_all(RecordFolder(record, root=root)) if not check.passed] == []
     boards.refresh(root)
     made = read_record(record / "record.json")
-    tokens = read_evidence(record / "evidence.jsonl.xz").tokens
+    tokens = read_evidence(record / "evidence.jsonl.xz").tokens()
     assert made.cost == tokens and tokens and made.target == -0.01 and made.hardware_class == "babyai"
     assert (
         f"| 1 | [by-script](records/agents/{record.name}) | {tokens:,} |" in (root / "README.md").read_text()

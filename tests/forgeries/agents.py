@@ -100,12 +100,12 @@ def memory(change: Callable[[Row], object]) -> Step:
 
 
 def cheaper(f: Forged) -> None:
-    """A tenth of the tokens in every prompt of the evidence, and in the record; the log stays."""
+    """Half the tokens in every prompt of the evidence, and in the record; the log stays."""
 
     def change(rows: list[Row]) -> None:
         for row in rows:
             if "prompt" in row:
-                row["prompt"] //= 10
+                row["prompt"] //= 2
 
     f.play(change)
 
