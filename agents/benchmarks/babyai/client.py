@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,23 @@ from agents.benchmarks.base import Environment, Episode, Step
 from harness.errors import Problem
 
 _SECONDS = 60.0  # that a reply may take
+_LONGEST = 2**22  # bytes of a reply
+_NUMBER = (int, float)
+_LOOK: Mapping[str, tuple[type, ...]] = {
+    "goal": (str,),
+    "observation": (str,),
+    "done": (bool,),
+    "steps": (int,),
+    "score": _NUMBER,
+    "total": _NUMBER,
+    "success": (bool,),
+    "actions": (list,),
+    "state": (dict,),
+    "details": (dict,),
+}
+"""What every reply of a session holds."""
+_SESSION: Mapping[str, tuple[type, ...]] = {**_LOOK, "session": (str,)}
+_STEP: Mapping[str, tuple[type, ...]] = {**_LOOK, "reward": _NUMBER}
 _KEEP_ALIVE = 30.0  # seconds; the server closes idle connections after more
 
 
@@ -43,7 +61,8 @@ class RemoteEnvironment(Environment):
                 raise Problem(
                     f"what answers at {server} is no server of BabyAI", remedy="check host and port"
                 )
-            self.versions: dict[str, str] = health.get("versions", {})
+            versions = health.get("versions", {})
+            self.versions: dict[str, str] = versions if isinstance(versions, dict) else {}
             """What makes the levels there, by distribution."""
         except Problem:
             self._client.close()
@@ -57,9 +76,9 @@ class RemoteEnvironment(Environment):
         """
         self._give_back()
         told = self._ask("POST", "/sessions", {"task": episode.task, "seed": episode.seed})
+        self._take(told, _SESSION)
         self._key = told["session"]
         self.episode = episode
-        self._take(told)
         return self.observation
 
     def step(self, action: str) -> Step:
@@ -72,7 +91,7 @@ class RemoteEnvironment(Environment):
         if self.done:
             raise RuntimeError("the episode is over")
         told = self._ask("POST", f"/sessions/{self._key}/step", {"action": plain(action)})
-        self._take(told)
+        self._take(told, _STEP)
         return Step(self.observation, told["reward"], self.done)
 
     def actions(self) -> Sequence[str]:
@@ -92,7 +111,12 @@ class RemoteEnvironment(Environment):
         self._give_back()
         self._client.close()
 
-    def _take(self, told: dict[str, Any]) -> None:
+    def _take(self, told: dict[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> None:
+        for name, kind in kinds.items():
+            if type(told.get(name)) not in kind:
+                reason = f"its answer is none of BabyAI's server: {name} is {told.get(name)!r:.60}"
+                remedy = "start it from the same version: python -m agents.benchmarks.babyai.server"
+                raise Problem(f"{self._server}: {reason}", remedy=remedy)
         self._told = told
         self.goal, self.observation = told["goal"], told["observation"]
         self.done, self.steps = told["done"], told["steps"]
@@ -106,10 +130,15 @@ class RemoteEnvironment(Environment):
                 self._client.delete(f"/sessions/{key}")
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        content = b""
         try:
-            reply = self._client.request(method, path, json=body)
-            told = reply.json()
-        except (httpx.HTTPError, ValueError) as error:
+            with self._client.stream(method, path, json=body) as reply:
+                for piece in reply.iter_bytes():
+                    content += piece
+                    if len(content) > _LONGEST:
+                        raise ValueError(f"more than {_LONGEST:,} bytes")
+            told = json.loads(content)
+        except (httpx.HTTPError, ValueError, RecursionError) as error:
             raise Problem(
                 f"no answer from {self._server}: {error or type(error).__name__}",
                 remedy="start it with: python -m agents.benchmarks.babyai.server",

@@ -1,5 +1,7 @@
 """What a client says when its server does not answer as hoped; traces are compared in test_server."""
 
+import contextlib
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,6 +78,45 @@ def test_no_address(address: str) -> None:
 def test_another_server(answer: tuple[int, str], told: str) -> None:
     with answering({"GET /health": answer}) as address, pytest.raises(Problem, match=told):
         RemoteEnvironment(address)
+
+
+LOOK = {
+    **dict.fromkeys(("goal", "observation"), "text"),
+    **dict.fromkeys(("done", "success"), False),
+    **dict.fromkeys(("steps", "score", "total", "reward"), 0),
+    **{"actions": [], "state": {}, "details": {}, "session": "abc"},
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("{}", "its answer is none of BabyAI's server: goal is None"),
+        (json.dumps({**LOOK, "session": 3}), "its answer is none of BabyAI's server: session is 3"),
+        (json.dumps({**LOOK, "done": "no"}), "its answer is none of BabyAI's server: done is 'no'"),
+        (json.dumps({**LOOK, "score": True}), "its answer is none of BabyAI's server: score is True"),
+        ("[" * 100_000, "no answer from"),
+        ('"' + "x" * 2**22 + '"', "no answer from .*: more than 4,194,304 bytes"),
+    ],
+)
+def test_an_answer_that_is_nonsense_is_a_problem(body: str, said: str) -> None:
+    with (
+        answering({**HEALTHY, "POST /sessions": (200, body)}) as address,
+        contextlib.closing(RemoteEnvironment(address)) as environment,
+        pytest.raises(Problem, match=said),
+    ):
+        environment.reset(Episode("goto", 1))
+
+
+def test_a_step_that_is_nonsense_is_a_problem() -> None:
+    answers = {"POST /sessions": (200, json.dumps(LOOK)), "POST /sessions/abc/step": (200, "{}")}
+    with (
+        answering({**HEALTHY, **answers}) as address,
+        contextlib.closing(RemoteEnvironment(address)) as environment,
+    ):
+        assert environment.reset(Episode("goto", 1)) == "text"
+        with pytest.raises(Problem, match="its answer is none of BabyAI's server"):
+            environment.step("go forward")
 
 
 def test_errors_of_the_server_are_passed_on() -> None:
