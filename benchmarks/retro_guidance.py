@@ -3,9 +3,10 @@
     python -m benchmarks.retro_guidance [--seconds 90] [--seeds 3] [--games quarterstep airstriker]
 
 Each variant plays each game from power-on with each seed, with the settings of the pinned recipe
-(retro/speedrun.py): a route, then passes of `improve` over it until the time is up. The CPU seconds are those
-of the search and of all that it started, so a policy's training takes from the search what it uses. A movie
-counts once a fresh process that loads no savestate has replayed it from power-on to the ending.
+(retro/speedrun.py): a route, then passes of `improve` over it until the time is up; a search that does not
+solve a segment begins anew. The CPU seconds are those of the search and of all that it started, so a policy's
+training takes from the search what it uses. A movie counts once a fresh process that loads no savestate has
+replayed it from power-on to the ending.
 
 none      no guidance
 table     the table of moves, with its share of the decisions
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -139,13 +141,17 @@ def compete(game: str, variant: str, seed: int, seconds: float, shares: dict[str
             search.found(package, route.inputs(package.console_buttons))
 
     worker = Worker(package)
-    with suppress(TimeUp), tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        route = Route(game, package.name, "", seed, told)
-        with open_guidance(game, shares, seed, folder) as guidance:
+    with (
+        suppress(TimeUp),
+        tempfile.TemporaryDirectory() as name,
+        open_guidance(game, shares, seed, Path(name)) as guidance,
+    ):
+        for attempt in count():
+            folder = Path(name) / str(attempt)
+            folder.mkdir()
+            route = Route(game, package.name, "", seed + attempt * 1_000_000, told)
             searcher = RouteSearch(folder, route, worker, watch, replays=False, guidance=guidance)
             complete = searcher.run()
-            solved = len(route.pieces) - 1
             while complete:
                 keep()
                 searcher.improve()
@@ -204,7 +210,7 @@ def mean(values: list[Any], digits: int = 0) -> str:
 
 def over(frames: dict[int, int], none: dict[int, Outcome]) -> str:
     """Frames more than without guidance, over the seeds at which both have a movie."""
-    pairs = [(count, none[seed].frames) for seed, count in frames.items() if seed in none]
+    pairs = [(best, none[seed].frames) for seed, best in frames.items() if seed in none]
     both = [(one, other) for one, other in pairs if other is not None]
     if len(both) < 2:
         return ""
@@ -239,10 +245,10 @@ def main(settings: Settings) -> None:
 
 
 @contextmanager
-def lanes(count: int) -> Iterator[ProcessPoolExecutor]:
+def lanes(processes: int) -> Iterator[ProcessPoolExecutor]:
     """Processes for one search each; ended at once where the command is stopped."""
     context = get_context("spawn")
-    with ProcessPoolExecutor(count, context, end_with_parent, max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(processes, context, end_with_parent, max_tasks_per_child=1) as pool:
         try:
             yield pool
         except BaseException:

@@ -89,21 +89,24 @@ def open_guidance(
     try:
         for name, share in shares.items():
             if share:
-                sources[name] = _source(name)(spec, share, seed, folder)
+                sources[name] = load_source(name)(spec, share, seed, folder)
         yield Guidance(sources) if sources else None
     finally:
         for source in sources.values():
             source.close()
 
 
-class _Maker(Protocol):
+class Maker(Protocol):
+    """The class of a source."""
+
     def __call__(self, spec: str, share: float, seed: int, folder: Path, /) -> Source: ...
 
 
-def _source(name: str) -> _Maker:
+def load_source(name: str) -> Maker:
+    """The class of a source by its short name, or module:Class; a Problem where there is none."""
     module, _, kind = SOURCES.get(name, name).partition(":")
     try:
-        made: _Maker = getattr(importlib.import_module(module), kind)
+        made: Maker = getattr(importlib.import_module(module), kind)
     except (ImportError, AttributeError, ValueError) as error:
         remedy = f"use {', '.join(SOURCES)}, or module:Class of your own"
         raise Problem(f"there is no guidance {name!r}: {error}", remedy=remedy) from error

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from harness.errors import Problem
-from retro.search.guidance import open_guidance
+from retro.search.guidance import load_source, open_guidance
 from retro.search.pool import Item, News, Worker, open_pool
 from retro.search.route import Route, RouteSearch
 from retro.search.segment import HINTS, SegmentSearch
+from retro.search.settings import SOURCES
 from retro.search.world import World
 from scripted_game import Hopper
 from scripted_game.guiding import Insists, Knows
@@ -91,3 +92,8 @@ def test_news_leave_guides_as_they_were_or_replace_them() -> None:
     assert known.guides == (Insists(0.1, (1, 1)),)
     News({}, [], set(), 9, 0, ()).tell(known)
     assert known.guides == ()
+
+
+def test_the_sources_of_the_engine_are_there() -> None:
+    for name in SOURCES:
+        assert callable(load_source(name))
