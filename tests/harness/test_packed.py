@@ -1,6 +1,7 @@
 """Lines of JSON in an xz stream: what is packed comes back, and no packed file can do harm."""
 
 import lzma
+import os
 from pathlib import Path
 
 import pytest
@@ -45,4 +46,21 @@ def test_hostile_files_are_named_by_line(tmp_path: Path, content: bytes, reason:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(Problem, match=r"lines\.xz: cannot be read"):
+        list(unpack_lines(tmp_path / "lines.xz", 1024))
+
+
+def test_a_stream_is_unpacked_only_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lines.xz"
+    path.write_bytes(lzma.compress(b"{}\n" * 2**20))
+    monkeypatch.setattr("harness.packed.LONGEST_FILE", 2**20)
+    lines = unpack_lines(path, 1024)
+    assert next(lines) == (1, {})  # what comes first is there before the rest is looked at
+    with pytest.raises(Problem, match="unpacks to more than 1,048,576 bytes"):
+        for _ in lines:
+            pass
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lines.xz")
+    with pytest.raises(Problem, match="it is no plain file"):
         list(unpack_lines(tmp_path / "lines.xz", 1024))
