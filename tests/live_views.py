@@ -157,7 +157,7 @@ def held(port: int, run: str = RUN) -> dict[str, bytes]:
     ) as answer:
         if answer.status_code == 404:
             return {}
-            line = next(line for line in answer.iter_lines() if line.startswith(b"data: "))
+        line = next(line for line in answer.iter_lines() if line.startswith(b"data: "))
         files: dict[str, str] = json.loads(line[6:])["files"]
     found = {}
     for name, digest in files.items():

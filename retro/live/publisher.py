@@ -112,10 +112,10 @@ class Publisher:
         looked at during the call alone, but for `close`, which looks at what was said last.
         """
         self._last = (doing, search, pieces, counts, journal, attempt)
-        self._count(search)
+        self._guard(lambda: self._count(search))
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + EVERY
-            self._guard(lambda: self._publish(*(self._last or ())))
+            self._guard(lambda: self._publish(doing, search, pieces, counts, journal, attempt))
 
     def close(self, wait: bool = True) -> None:
         """Write the last state, and the movie too if `wait`. Nothing is published after it."""

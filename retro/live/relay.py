@@ -79,6 +79,13 @@ class Relay:
         self.wait = 0.0
         """Seconds to wait after a failure; 0 = there was none."""
 
+    def __enter__(self) -> "Relay":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._let_go()
+        self._session.close()
+
     def run(self, ended: threading.Event) -> None:
         """Upload until `ended`, and then what is left, as long as that goes."""
         deadline = float("inf")
@@ -161,7 +168,11 @@ class Relay:
             present.handle.close()
         file = File(handle, signature, stat.st_size, hashlib.file_digest(handle, "sha256").hexdigest())
         if name == SNAPSHOT:
-            self._meet(file)
+            try:
+                self._meet(file)
+            except Problem:
+                handle.close()
+                raise
         self._files[name] = file
         return file
 
@@ -171,8 +182,11 @@ class Relay:
         run = parse_snapshot(snapshot.handle.read(), self._folder / SNAPSHOT).run.id
         if run != self._run:
             self._run, self._done = run, {}
-            while self._files:
-                self._files.popitem()[1].handle.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        while self._files:
+            self._files.popitem()[1].handle.close()
 
     def _tell(self, text: str) -> None:
         if text not in self._said and len(self._said) < 20:
@@ -206,7 +220,6 @@ def main() -> int:
     parser.add_argument("--with-caller", action="store_true", help="end when standard input does")
     options = parser.parse_args()
     key = read_key(UPLOAD, options.key_file)
-    relay = Relay(options.folder, options.url, key, lambda text: print(text, file=sys.stderr, flush=True))
     ended = threading.Event()
     if options.with_caller:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search
@@ -216,7 +229,8 @@ def main() -> int:
             ended.set()
 
         threading.Thread(target=wait, daemon=True).start()
-    relay.run(ended)
+    with Relay(options.folder, options.url, key, lambda text: print(text, file=sys.stderr)) as relay:
+        relay.run(ended)
     return 0
 
 

@@ -1,0 +1,114 @@
+"""Videos of the live view on a real console: what the movie shows, its RAM, and two ways side by side."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from live_views import route
+from numpy.typing import NDArray
+from retro_runs import slower
+
+from harness.files import read_bytes, sha256_file
+from retro.inputs import parse_inputs
+from retro.live.films import BAR, GAP, REST, Films
+from retro.live.snapshot import parse_ram
+from retro.packages import load_package
+from retro.search.route import Piece
+from retro.task import GAMES
+from retro.trace import trace
+
+GAME = GAMES[0]
+
+
+@pytest.fixture(scope="module")
+def pieces() -> list[Piece]:
+    """From power-on into level 2, as fast as can be."""
+    return route(GAME.best_inputs)[:3]
+
+
+def filmed(folder: Path) -> Films:
+    def fail(error: Exception) -> None:
+        raise AssertionError(error) from error
+
+    return Films(folder, "quarterstep", fail)
+
+
+def pictures(path: Path) -> list[NDArray[np.uint8]]:
+    with av.open(str(path)) as container:
+        assert container.streams.video[0].codec_context.name == "h264"
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+def test_the_movie_is_verified_and_its_ram_is_of_every_frame(tmp_path: Path, pieces: list[Piece]) -> None:
+    films = filmed(tmp_path)
+    films.show(pieces)
+    films.wait()
+    frames = sum(piece.frames for piece in pieces)
+    assert films.movie is not None
+    assert films.movie.model_dump() == {
+        "sha256": sha256_file(tmp_path / "movie.mp4"),
+        "frames": frames,
+        "verified": True,
+    }
+    assert len(pictures(tmp_path / "movie.mp4")) == frames
+    ram = parse_ram(read_bytes(tmp_path / "ram.json"))
+    names = tuple(load_package("quarterstep").variables)
+    assert (ram.movie, ram.every, tuple(ram.names)) == (films.movie.sha256, 1, names)
+    text = " ".join(piece.inputs for piece in pieces)
+    masks = parse_inputs(text, load_package("quarterstep").console_buttons)
+    assert ram.values == trace("quarterstep", masks, names)[:, 1:].tolist()
+
+
+def test_a_movie_that_does_not_do_what_is_claimed_is_told(tmp_path: Path, pieces: list[Piece]) -> None:
+    films = filmed(tmp_path)
+    films.show([replace(pieces[0], ram_hash="0" * 16)])
+    films.wait()
+    assert films.movie is not None
+    assert not films.movie.verified
+
+
+def test_two_ways_are_shown_side_by_side_until_the_slower_has_come_to_its_end(
+    tmp_path: Path, pieces: list[Piece]
+) -> None:
+    slow = route(slower(10))[:3]
+    films = filmed(tmp_path)
+    films.compare(pieces[:1], slow[1:], pieces[1:], "title")
+    films.wait()
+    shown = pictures(tmp_path / "comparison.mp4")
+    old, new = (sum(piece.frames for piece in part[1:]) for part in (slow, pieces))
+    assert old == new + 10
+    rate = 60.0988
+    assert len(shown) == old + round(REST * rate)
+    middle = (shown[0].shape[1] + GAP) // 2
+    (early, level, done, rest), (its_early, its_level, its_done, its_rest) = (
+        [shown[at][BAR:, left : left + middle - GAP].astype(int) for at in (0, 25, new - 1, -1)]
+        for left in (0, middle)
+    )
+
+    def apart(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+        return float(np.abs(one - other).mean())
+
+    assert apart(early, its_early) < 2  # both are on the title
+    assert apart(level, its_level) > 8  # the one is in the level 10 frames before the other
+    assert apart(its_done, its_rest) < 2  # the faster rests in its last frame
+    assert apart(rest, its_rest) < 2  # which is where both come to
+    assert done.shape == its_done.shape
+
+
+def test_of_several_wishes_the_last_counts_and_trouble_is_told(tmp_path: Path, pieces: list[Piece]) -> None:
+    told: list[Exception] = []
+    films = Films(tmp_path, "quarterstep", told.append)
+    for _ in range(20):
+        films.show(pieces)
+    films.show(pieces[:1])
+    films.wait()
+    assert films.movie is not None
+    assert films.movie.frames == pieces[0].frames
+    assert told == []
+    missing = Films(tmp_path / "missing", "quarterstep", told.append)
+    missing.show(pieces[:1])
+    missing.wait()
+    assert len(told) == 1
+    assert missing.movie is None

@@ -1,0 +1,239 @@
+"""What an engine publishes: at most once a second, without ever a word to the search that anything failed."""
+
+import io
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from live_views import route
+from numpy.typing import NDArray
+from PIL import Image
+from retro_runs import slower
+
+from harness.errors import Problem
+from retro.live import publisher as publisher_module
+from retro.live.pictures import mosaic, png
+from retro.live.publisher import Publisher
+from retro.live.snapshot import Counts, Snapshot, parse_snapshot
+from retro.search.route import Piece
+from retro.task import GAMES
+
+LINE: dict[str, Any] = {
+    **{"utc": "2026-11-30T17:00:00Z", "event": "piece", "state": "title"},
+    **{"frames": 40, "saved": None, "note": "x"},
+}
+
+
+@pytest.fixture(scope="module")
+def pieces() -> list[Piece]:
+    return route(GAMES[0].best_inputs)
+
+
+@pytest.fixture(autouse=True)
+def no_films(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What is asked of the films, which are not made."""
+    asked: list[tuple[Any, ...]] = []
+
+    class Films:
+        movie = None
+
+        def __init__(self, *_: object) -> None: ...
+
+        def show(self, pieces: list[Piece]) -> None:
+            asked.append(("show", sum(piece.frames for piece in pieces)))
+
+        def compare(self, *ways: Any) -> None:
+            asked.append(("compare", *ways))
+
+        def wait(self) -> None: ...
+
+    monkeypatch.setattr(publisher_module, "Films", Films)
+    return asked
+
+
+def screens(count: int) -> list[NDArray[np.uint8]]:
+    return [np.full((4, 6, 3), 20 * place, np.uint8) for place in range(count)]
+
+
+def open_publisher(folder: Path, seed: int = 1) -> Publisher:
+    return Publisher(folder, "quarterstep", seed, rom_sha256="5" * 64, workers=2, screens=screens)
+
+
+def published(folder: Path) -> Snapshot:
+    return parse_snapshot((folder / "live" / "snapshot.json").read_bytes())
+
+
+def test_splits_and_times_follow_from_the_pieces(tmp_path: Path, pieces: list[Piece]) -> None:
+    with open_publisher(tmp_path) as publisher:
+        publisher.update("practice", None, pieces, Counts(pieces=7, stuck=2), [LINE] * 60, attempt=3)
+    shown = published(tmp_path)
+    assert [(split.state, split.entered) for split in shown.splits] == [
+        *(("power-on", 0), ("title", 21), ("level-1", 40), ("level-2", 182), ("level-3", 339)),
+        *(("level-4", 485), ("level-5", 584)),
+    ]
+    assert [split.entered + split.frames for split in shown.splits][-1] == 788
+    assert (shown.time.frames, shown.time.start_frame) == (788, 40)
+    assert shown.splits[2].goal == "reach the exit: 1 TAKE-OFF"
+    assert (shown.counts.stuck, shown.search.attempt, len(shown.journal)) == (2, 3, 50)
+    assert shown.run.console_rate == pytest.approx(60.0988, abs=1e-4)
+    assert shown.search.doing == "idle"
+    with Image.open(tmp_path / "live" / "frame.png") as frame:
+        assert frame.size == (6, 4)
+
+
+def test_at_most_once_a_second(tmp_path: Path, pieces: list[Piece], monkeypatch: pytest.MonkeyPatch) -> None:
+    now, asked = 0.0, 0
+
+    def counted(count: int) -> list[NDArray[np.uint8]]:
+        nonlocal asked
+        asked += 1
+        return screens(count)
+
+    monkeypatch.setattr(publisher_module.time, "monotonic", lambda: now)
+    with Publisher(tmp_path, "quarterstep", 1, rom_sha256="5" * 64, workers=2, screens=counted) as publisher:
+        for tenth in range(95):
+            now = tenth / 10
+            publisher.update("search", None, pieces, Counts(), [])
+            while not publisher._tasks.empty():
+                time.sleep(0.001)
+    assert asked == 10 + 2  # at 0 to 9 seconds, and when it was closed, before and after the films
+
+
+def test_a_faster_piece_is_compared_with_the_one_before(
+    tmp_path: Path, pieces: list[Piece], no_films: list[tuple[Any, ...]]
+) -> None:
+    slow = route(slower(10))
+    for known in (slow, pieces):
+        with open_publisher(tmp_path) as publisher:  # as if the search had been started again between
+            publisher.update("search", None, slow, Counts(), [])
+            publisher._due = 0.0
+            publisher.update("search", None, known, Counts(), [])
+    assert no_films == [
+        ("show", 798), ("show", 798), ("show", 788), ("compare", slow[:1], slow[1:2], pieces[1:2], "title"),
+    ]  # fmt: skip
+    assert [split.best_before for split in published(tmp_path).splits] == [None, 29] + [None] * 5
+
+
+def test_pieces_that_one_faster_piece_leaves_out_are_compared_with_it(
+    tmp_path: Path, pieces: list[Piece], no_films: list[tuple[Any, ...]]
+) -> None:
+    leap = replace(pieces[2], entered="level-4", frames=99, inputs="99")
+    with open_publisher(tmp_path) as publisher:
+        publisher.update("search", None, pieces, Counts(), [])
+        publisher._due = 0.0
+        publisher.update("search", None, [*pieces[:2], leap, *pieces[5:]], Counts(), [])
+    assert no_films[-1] == ("compare", pieces[:2], pieces[2:5], [leap], "level-1")
+
+
+def test_a_run_goes_on_under_its_name_and_another_gets_its_own(tmp_path: Path, pieces: list[Piece]) -> None:
+    names = []
+    for seed in (1, 1, 2):
+        with open_publisher(tmp_path, seed) as publisher:
+            assert (publisher.earlier is None) == (names == [] or seed == 2)
+            publisher.update("search", None, pieces, Counts(found=4), [])
+        names.append(published(tmp_path).run.id)
+    assert names[0] == names[1] != names[2]
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, content: object) -> None:
+        raise Problem("cannot be written: No space left on device", file=path)
+
+    monkeypatch.setattr(publisher_module, "write_atomic", refuse)
+
+
+def test_a_full_disk_is_told_once(
+    tmp_path: Path, pieces: list[Piece], full_disk: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_publisher(tmp_path) as publisher:
+        for _ in range(5):
+            publisher._due = 0.0
+            publisher.update("search", None, pieces, Counts(), [])
+            while not publisher._tasks.empty():
+                time.sleep(0.001)
+    assert capsys.readouterr().out.count("No space left on device") == 1
+
+
+@pytest.mark.parametrize(
+    ("update", "said"),
+    [
+        (("juggle", None, [], Counts(), []), "search"),
+        (("search", None, [], Counts(), [{"event": "begun"}]), "note"),
+        (("search", None, [], Counts(), [{**LINE, "event": "slept"}]), "event"),
+        (("search", object(), [], Counts(), []), "frames"),
+        (("search", None, [None], Counts(), []), "inputs"),
+    ],
+)
+def test_nothing_is_raised_into_the_search(
+    tmp_path: Path, update: tuple[Any, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_publisher(tmp_path) as publisher:
+        publisher.update(*update)
+    assert said in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_made_and_a_snapshot_that_cannot_be_read_are_told(
+    tmp_path: Path, pieces: list[Piece], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "live").write_text("a file")
+    with open_publisher(tmp_path) as publisher:
+        publisher.update("search", None, pieces, Counts(), [])
+    assert "live" in capsys.readouterr().out
+    (tmp_path / "live").unlink()
+    (tmp_path / "live").mkdir()
+    (tmp_path / "live" / "snapshot.json").write_text("{")
+    with open_publisher(tmp_path) as publisher:
+        publisher.update("search", None, pieces, Counts(), [])
+    assert "not JSON" in capsys.readouterr().out
+    assert published(tmp_path).time.frames == 788
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Publisher]:
+    with open_publisher(tmp_path) as publisher:
+        yield publisher
+
+
+def test_a_call_between_two_publications_costs_microseconds(watched: Publisher, pieces: list[Piece]) -> None:
+    watched.update("search", None, pieces, Counts(), [])
+    watched._due = float("inf")
+    began = time.process_time()
+    for _ in range(10_000):
+        watched.update("search", None, pieces, Counts(), [])
+    assert time.process_time() - began < 1.0  # 100 microseconds each, on any machine
+
+
+@pytest.mark.parametrize("count", range(1, 13))
+def test_a_mosaic_holds_the_first_nine_in_order(count: int) -> None:
+    shown = [np.full((4, 6, 3), 20 * place + 20, np.uint8) for place in range(count)]
+    if count > 1:  # a lower one is in the middle of its place
+        shown[0] = np.full((2, 6, 3), 20, np.uint8)
+    picture = mosaic(shown)
+    side = int(np.ceil(np.sqrt(min(count, 9))))
+    rows = -(-min(count, 9) // side)
+    assert picture.shape == (rows * 8 - 4, side * 10 - 4, 3)
+    for place in range(min(count, 9)):
+        top, left = place // side * 8, place % side * 10
+        assert (picture[top + 1 : top + 3, left : left + 6] == 20 * place + 20).all()
+    with Image.open(io.BytesIO(png(picture))) as read:
+        assert (np.asarray(read) == picture).all()
+
+
+def test_files_are_whole_whenever_they_are_read(tmp_path: Path, pieces: list[Piece]) -> None:
+    with open_publisher(tmp_path) as publisher:
+        for _ in range(20):
+            publisher._due = 0.0
+            publisher.update("search", None, pieces, Counts(), [LINE])
+            if (tmp_path / "live" / "snapshot.json").exists():
+                published(tmp_path)
+    names = sorted(path.name for path in (tmp_path / "live").iterdir())
+    assert names == [
+        "frame.png",
+        "mosaic.png",
+        "snapshot.json",
+    ]
