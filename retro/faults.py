@@ -221,7 +221,7 @@ def _call(
         yield f"{what} fails where all variables are 0: {said(error)}"
     else:
         if not fits(value):
-            yield f"{what} must give {kind}, not {value!r}"
+            yield f"{what} must give {kind}, not {value!r:.80}"
 
 
 CELL = "tuple of plain integers of at most 64 bits"

@@ -182,10 +182,10 @@ class Explorer:
         state = self.package.states[index]
         reward = self._call(f"{state.name}: reward", state.reward, ram)
         if not is_finite(reward):
-            return self._fault(f"reward {state.name}", f"the reward of {state.name} is {reward!r}", ram)
+            return self._fault(f"reward {state.name}", f"the reward of {state.name} is {reward!r:.80}", ram)
         cell = self._call("cell", self.package.cell, ram)
         if not is_cell(cell):
-            return self._fault("cell", f"cell gives {cell!r}, which is no {CELL}", ram)
+            return self._fault("cell", f"cell gives {cell!r:.80}, which is no {CELL}", ram)
         if (again := self._call("cell", self.package.cell, ram)) != cell:
             return self._fault(
                 "other cell", f"cell gives {cell!r}, and {again!r} when it is called again", ram
@@ -210,7 +210,7 @@ class Explorer:
         """What `enter` or `dead` gives; anything but True and False is a fault."""
         value = self._call(what, function, ram)
         if not is_bool(value):
-            self._fault(what, f"{what} gives {value!r}, which is neither True nor False", ram)
+            self._fault(what, f"{what} gives {value!r:.80}, which is neither True nor False", ram)
         return bool(value)
 
     def _call(self, what: str, function: Callable[[Ram], Any], ram: Ram) -> Any:

@@ -124,6 +124,8 @@ def verify(path: Path, spec: str | None = None) -> Verification:
     try:
         shown = _replay_fresh(job)
     except Problem as problem:
+        if problem.file is not None:  # such as the package's
+            raise
         raise Problem(problem.reason, file=path, remedy=problem.remedy) from problem
     return Verification(movie, shown, spec, compare(movie, shown))
 

@@ -310,7 +310,6 @@ def _serve(spec: str, connection: "Connection[Any, Any]") -> None:
                 connection.send(worker.arrive(message))
     except (EOFError, OSError):
         return
-    except Problem as problem:
-        connection.send(problem)
-    except Exception:
-        connection.send(traceback.format_exc())
+    except Exception as error:
+        with suppress(OSError):  # another worker's fault may have ended the search before
+            connection.send(error if isinstance(error, Problem) else traceback.format_exc())

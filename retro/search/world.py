@@ -238,11 +238,11 @@ class World:
         if self._width is None:
             self._width = len(cell)
         if not is_cell(cell):
-            fault = f"cell gives {cell[1:]!r}, which is no {CELL}"
+            fault = f"cell gives {cell[1:]!r:.80}, which is no {CELL}"
         elif len(cell) != self._width:
             fault = f"cell gives {len(cell) - 1} numbers, and {self._width - 1} elsewhere"
         elif not is_finite(reward):
-            fault = f"the reward of {self.package.states[cell[0]].name} is {reward!r}"
+            fault = f"the reward of {self.package.states[cell[0]].name} is {reward!r:.80}"
         else:
             return
         remedy = "mend it; python -m retro.run check plays it at random"

@@ -140,6 +140,13 @@ def test_nonsense_of_a_package_is_a_problem(name: str, said: str, workers: int) 
         searched(pool, told("walks"))  # type: ignore[arg-type]
 
 
+def test_workers_that_fail_side_by_side_are_told_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with open_pool("scripted_game.faulty:NoNumber", 2) as pool, pytest.raises(Problem, match="is nan"):
+        searched(pool, told("walks"))  # type: ignore[arg-type]
+    time.sleep(0.5)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_a_package_that_is_not_there_is_a_problem() -> None:
     for workers in (0, 1):
         with (
