@@ -210,7 +210,10 @@ def play(source: Path, scale: int, spec: str | None) -> int:
             if spec is None:
                 raise Problem("inputs as text do not say of which game", file=source, remedy="add --package")
             package, movie = load_package(spec), source.with_suffix(".bk2")
-            inputs = parse_inputs(read_bytes(source).decode(errors="replace"), package.console_buttons)
+            try:
+                inputs = parse_inputs(read_bytes(source).decode(errors="replace"), package.console_buttons)
+            except Problem as problem:
+                raise Problem(problem.reason, file=source, remedy=problem.remedy) from problem
         write_movie(movie, make_movie(package, inputs, replay_fresh(spec, inputs)))
         print(f"Movie: {movie}")
     else:
