@@ -26,7 +26,7 @@ from agents.core.journal import Row
 from agents.core.loop import Experiment
 from agents.core.replay import REPORT_TEXT
 from agents.core.train import write_report
-from agents.eval_speedrun import TRAINING, checkpoint_bytes, config_of, evaluate, placed
+from agents.eval_speedrun import TRAINING, checkpoint_bytes, evaluate, placed
 from agents.reach import SCRIPTED, check_reachable
 from agents.track import TRACK
 from harness.errors import Problem, run_command
@@ -118,8 +118,8 @@ RECIPES = {
 
 def check(name: str, recipe: Recipe) -> None:
     """A Problem where the recipe cannot be, or its model cannot be asked."""
-    if recipe.base_url != SCRIPTED:
-        check_reachable(config_of(name, vars(recipe), recipe.seed).model)
+    with placed(name, vars(recipe), recipe.seed) as config:
+        check_reachable(config.model)
 
 
 def train(run: Run | SilentRun, recipe: Recipe) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, NoReturn
 
 import tyro
@@ -90,7 +91,7 @@ def launch(
     path = options.resume
     if path is not None:
         if recipe != pinned or options.smoke or options.verify is not None:
-            command = f"{track.command(hardware.name)} --resume {path}"
+            command = f"{track.command(hardware.name)} --resume {quote(str(path))}"
             raise Problem(
                 "a run goes on with the flags that it began with", remedy=f"leave them away: {command}"
             )

@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from harness.errors import Problem
@@ -22,7 +23,7 @@ def begun(path: Path, track: Track, class_name: str, pinned: Any, source: Path) 
     command = load_track(manifest.track).command(manifest.recipe_name)
     if (manifest.track, manifest.recipe_name) != (track.name, class_name):
         reason = f"is a run of {manifest.track}, {manifest.recipe_name}, not of {track.name}, {class_name}"
-        remedy = f"{command} --resume {path}"
+        remedy = f"{command} --resume {quote(str(path))}"
         if manifest.track == track.name and not track.class_is_chosen:
             remedy += f" on a machine of the class {manifest.recipe_name}"
         raise Problem(reason, file=path, remedy=remedy)
@@ -32,7 +33,7 @@ def begun(path: Path, track: Track, class_name: str, pinned: Any, source: Path) 
         raise Problem(
             f"{source.name} is not the one that this run began with",
             file=path,
-            remedy=f"cp {path / SOURCE_NAME} {track.name}/{SOURCE_NAME}",
+            remedy=f"cp {quote(str(path / SOURCE_NAME))} {track.name}/{SOURCE_NAME}",
         )
     track = track.under(manifest.ruleset)
     here = fixed_file_hashes(track) | open_file_hashes(track)

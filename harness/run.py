@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from types import TracebackType
 from typing import Any, Self
 
@@ -208,7 +209,7 @@ class Run:
             mend(path)
             log = read_log(path / LOG_NAME)
             if log.find("checkpoint") is None:
-                remedy = f"{track.command(manifest.recipe_name)} --resume {path}"
+                remedy = f"{track.command(manifest.recipe_name)} --resume {quote(str(path))}"
                 raise Problem(f"the run has no checkpoint: it is {log.status}", file=log.path, remedy=remedy)
             if sha256_file(path / track.checkpoint_name) != log.get("checkpoint").fields["sha256"]:
                 raise Problem("is not the checkpoint that the log names", file=path / track.checkpoint_name)
@@ -239,7 +240,7 @@ class Run:
     def _interrupt(self, error: BaseException) -> None:
         message = " ".join(str(error).split())[:200]
         reason = "Ctrl-C" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {message}"
-        command = f"{self.track.command(self.manifest.recipe_name)} --resume {self.path}"
+        command = f"{self.track.command(self.manifest.recipe_name)} --resume {quote(str(self.path))}"
         print(f"\nInterrupted, {self.path} is incomplete: {reason}", file=sys.stderr)
         print(f"Go on with: {command}", file=sys.stderr)
         try:
