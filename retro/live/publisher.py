@@ -54,7 +54,8 @@ class Publisher:
         self._told: set[str] = set()
         self._due = 0.0
         self._speed: deque[tuple[float, int]] = deque()
-        self._emulated, self._search, self._counted = 0, None, 0
+        self._emulated, self._counted = 0, 0
+        self._search: SegmentSearch | None = None
         self._pieces: list[Piece] = []
         self._before: dict[str, int] = {}
         self._last: tuple[Any, ...] | None = None
@@ -134,7 +135,7 @@ class Publisher:
         if search is not None:
             if search is self._search:
                 self._emulated += search.frames - self._counted
-            self._search, self._counted = search, search.frames  # type: ignore[assignment]
+            self._search, self._counted = search, search.frames
 
     def _publish(
         self,

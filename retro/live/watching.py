@@ -115,11 +115,15 @@ def relaying(folder: Path, url: str | None) -> Iterator[None]:
     command = [sys.executable, "-m", "retro.live.relay", str(folder.resolve()), "--url", url, "--with-caller"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, cwd=ROOT) as relay:
         assert relay.stdin is not None
+        patience = LAST + 10
         try:
             yield
+        except BaseException:
+            patience = 5.0  # whoever stops a search wants it to stop
+            raise
         finally:
             relay.stdin.close()  # tells it to upload what is left, and to end
             try:
-                relay.wait(LAST + 10)
+                relay.wait(patience)
             except subprocess.TimeoutExpired:
                 relay.kill()
