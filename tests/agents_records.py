@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from agents_evidence import few_episodes
 
 import agents.eval_speedrun
 import agents.track
 from agents import speedrun
 from agents.track import TRACK
+from agents_evidence import few_episodes
 from harness.assemble import add_verification, assemble
 from harness.launch import launch
 from harness.readme import IDEA_PLACEHOLDER

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_evidence import few_episodes
 from chat_servers import ChatServer, completion, serving
 from starlette.responses import JSONResponse, Response
 
@@ -18,6 +17,7 @@ from agents.evidence import CallRow, read_checkpoint, read_evidence
 from agents.speedrun import RECIPES, Recipe, train
 from agents.task import CHECKPOINT, EVIDENCE, TASKS, episodes
 from agents.track import TRACK
+from agents_evidence import few_episodes
 from harness.errors import Problem
 from harness.files import sha256_file
 from harness.log import read_log

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_evidence import ANSWER, HASH, few_episodes, header, rows, some_calls, some_play, write_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.evidence import CallRow, Evidence, read_call, read_evidence, write_evidence
+from agents_evidence import ANSWER, HASH, few_episodes, header, rows, some_calls, some_play, write_rows
 from harness.errors import Problem
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agents_evidence import few_episodes
 
 from agents.references import ABOUT, FOLDER, LARGEST_EVIDENCE, add, board, check, main, read_references
 from agents.task import EVIDENCE, TASKS
+from agents_evidence import few_episodes
 from harness.errors import Problem
 from harness.packed import pack_lines, unpack_lines
 from harness.track import ROOT

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import agents_records
 import pytest
-from agents_evidence import few_episodes
-from agents_records import run
 
 import agents.track
+import agents_records
 from agents import speedrun
 from agents.evidence import read_evidence
+from agents_evidence import few_episodes
+from agents_records import run
 from harness import boards
 from harness.assemble import assemble
 from harness.checks import RecordFolder, check_all

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-from agents_evidence import ACTIONS
 
 from agents.benchmarks import load_benchmark
 from agents.benchmarks.base import Episode
@@ -20,6 +19,7 @@ from agents.traces import (
     replaying,
     versions_fault,
 )
+from agents_evidence import ACTIONS
 from harness.errors import Problem
 
 EPISODE = Episode("goto", 2_000_000)

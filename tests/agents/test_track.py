@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_evidence import few_episodes, rows, write_rows
 
 from agents.references import perform
 from agents.task import TASKS
 from agents.track import TRACK, score
+from agents_evidence import few_episodes, rows, write_rows
 from harness.errors import Problem
 from harness.intervals import bootstrap
 from harness.track import ROOT, fixed_file_hashes, load_track, open_file_hashes

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 from forgeries.table import EITHER, Forgery, bomb, fixed, packed
-
 from toy_track.forging import Forged, Row, Step, copy_play, play, then, update, write
 
 SECOND = ("verification",)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from forgeries.table import EITHER, Forgery, bomb, fixed, packed
-
 from harness.files import sha256_file
 from harness.track import ROOT
 from llm.completion import INTERRUPTION

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from forgeries.table import EITHER, Forgery
-
 from harness.checks.folder import SIZE_LIMIT
 from sokoban.reference import STEP_LIMIT
 from toy_track.forging import (

@@ -5,7 +5,6 @@ import os
 import shutil
 
 from forgeries.table import Forgery
-
 from harness.checks.run import describe
 from harness.files import sha256_file
 from harness.manifest import read_manifest

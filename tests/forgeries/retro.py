@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from forgeries.table import EITHER, Forgery, bomb, fixed, packed
-
 from harness.packed import read_unpacked
 from retro.evidence import search_seed
 from retro.task import GAMES, MOST_FRAMES

@@ -1,7 +1,6 @@
 """Either run of a record of the toy track made untrue: what is claimed of it, its manifest, log and play."""
 
 from forgeries.table import EITHER, Forgery
-
 from harness.log import read_log
 from toy_track.forging import Forged, cut, remove, then, write
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-import agents_records
 import pytest
+
+import agents_records
+from agents.replay_record import differences, main
 from forgeries import agents
 from forgeries.agents import call, memory
 from forgeries.table import Forgery, identify, judge, rows
-
-from agents.replay_record import differences, main
 from toy_track.forging import Forged, Step, failing
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from forgeries.boards import FORGERIES, Edit
 
+from forgeries.boards import FORGERIES, Edit
 from harness.boards import refresh
 
 

@@ -1,7 +1,6 @@
 """There are as many forgeries as the page on verification says."""
 
 from forgeries.__main__ import WAYS, table
-
 from harness.checks.__main__ import PAGE
 from harness.readme import find_block
 from harness.track import ROOT

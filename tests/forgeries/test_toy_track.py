@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+
 from forgeries import records, runs
 from forgeries.table import Forgery, identify, judge, rows
-
 from harness.checks import CHECKS, RecordFolder, check_all
 from toy_track.forging import Forged, failing
 

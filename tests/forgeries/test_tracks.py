@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from forgeries import llm, non_llm, retro
 from forgeries.table import Forgery, identify, judge, rows
-
 from harness.track import ROOT
 from toy_track.forging import Forged, Step, failing
 
