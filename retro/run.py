@@ -2,6 +2,7 @@
 
     python -m retro.run search quarterstep quick      find a movie from power-on to the ending
     python -m retro.run improve outputs/retro/...     search every segment again, for a faster one
+    python -m retro.run marathon quarterstep marathon   find a movie, then faster ones without end
     python -m retro.run info outputs/retro/...        splits, times, and how each search ended
     python -m retro.run play outputs/retro/...        write the movie as .bk2 and as MP4
     python -m retro.run verify movie.bk2              replay it from power-on in a fresh process
@@ -14,8 +15,8 @@ import argparse
 import re
 import shlex
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -64,6 +65,14 @@ def main() -> int:
     )
     _add_live(command)
     command.set_defaults(run=lambda o: improve(o.folder, o.passes, o.config, o.workers, o.live))
+
+    command = commands.add_parser("marathon", help="find a movie, then faster ones without end")
+    command.add_argument("package", help="a folder of retro/games, or module:Class")
+    command.add_argument("config", help="a TOML file, or marathon, which is in retro/configs")
+    command.add_argument("--out", type=Path, help="the folder (default: outputs/retro/<game>_marathon<n>)")
+    command.add_argument("--hours", type=positive, default=0, help="stop after so many (default: never)")
+    command.add_argument("--frames", type=whole(1), default=0, help="stop after so many emulated ones")
+    command.set_defaults(run=lambda o: marathon(o.package, o.config, o.out, o.hours, o.frames))
 
     command = commands.add_parser("info", help="splits, times, and how each search ended")
     command.add_argument("folder", type=Path)
@@ -167,6 +176,23 @@ def _improve(
             tqdm.write(f"Pass {number}: {saved} frames saved, {now}")
 
 
+def marathon(spec: str, config: str, out: Path | None, hours: float, frames: int) -> int:
+    from retro.marathon import command
+    from retro.marathon.config import read_config
+
+    package, told = load_package(spec), read_config(config)
+    folder = out or OUTPUTS / f"{package.name}_marathon{told.seed}"
+
+    @contextmanager
+    def reporting(package: GamePackage, route: Route) -> Iterator[Watcher]:
+        with Report(package, route) as report:
+            yield report.watch
+
+    route = command.run_marathon(spec, told, folder, reporting, hours, frames)
+    print(f"{package.title}: {format_frames(route.frames, package_rate(package))}, verified: {folder}")
+    return 0
+
+
 def info(folder: Path) -> int:
     route, package = read_run(folder)
     rate = package_rate(package)
@@ -267,6 +293,13 @@ def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def positive(text: str) -> float:
+    """Reads a number above 0 of the command line."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", text, re.ASCII) or not float(text) > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return float(text)
 
 
 def _add_live(command: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ leg. A node whose cell was reached faster by another, or was dropped, stays only
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from retro.packages import Cell
@@ -66,6 +66,8 @@ class Archive:
         self.dropped = 0
         self.beaten: dict[int, list[int]] = {}
         """Node -> those that were the way into its cell before, whose children are to be tried from it."""
+        self.near: Mapping[Cell, float] = {}
+        """Cell -> how many times its merit counts; not saved, and empty unless whoever searches sets it."""
 
     def begin(self, cell: Cell, state: bytes, reward: float) -> None:
         """Put in the start of the segment, which is never dropped."""
@@ -157,6 +159,8 @@ class Archive:
         weights = {}
         for cell, node in self.cells.items():
             merit = 1.0 + min(node.novelty, 4) + 40.0 * ((node.reward - low) * scale) ** 6
+            if self.near:
+                merit *= self.near.get(cell, 1.0)
             if bound is None:
                 merit /= crowds[cell[:PLACE]]
             else:

@@ -69,6 +69,8 @@ class SegmentSearch:
         self.ending: Ending = "searching"
         self.whole = True
         """False while a round is being merged."""
+        self.barred: frozenset[str] = frozenset()
+        """Hashes of work RAM that no crossing may lead to; not saved."""
         self._modes: dict[str, Mode] = {}
         self._guidance: Guidance | None = None
 
@@ -227,6 +229,8 @@ class SegmentSearch:
 
     def _solve(self, solution: Solution) -> bool:
         """Take in a crossing, if it belongs to the fastest distinct ones; whether it is one more of them."""
+        if solution.into.ram_hash in self.barred:
+            return False
         if self.best is None or solution.frames < self.best:
             self.improved_at = self.frames
         distinct = {known.into.ram_hash: known for known in self.solutions}

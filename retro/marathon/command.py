@@ -1,0 +1,64 @@
+"""The marathon on the command line, see `retro.run`."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.lock import locked
+from retro.marathon.config import Config
+from retro.marathon.engine import Marathon
+from retro.marathon.rival import read_rival
+from retro.marathon.store import open_saved
+from retro.packages import GamePackage, load_package
+from retro.search.guidance import open_guidance
+from retro.search.pool import Pool, open_pool
+from retro.search.route import Route, Watcher
+
+if TYPE_CHECKING:
+    from retro.live.publisher import Publisher
+
+Reporting = Callable[[GamePackage, Route], AbstractContextManager[Watcher]]
+"""Shows progress."""
+
+
+def run_marathon(
+    spec: str, config: Config, folder: Path, report: Reporting, hours: float = 0, frames: int = 0
+) -> Route:
+    """Begin a marathon in a folder, or go on with the one that it holds; see `Marathon.go`.
+
+    Raises:
+        Problem: the folder holds something else, or something of the configuration does not fit the game.
+    """
+    package = load_package(spec)
+    rival = None if config.reference is None else read_rival(config.reference, spec)
+    saved = open_saved(folder, spec, package, config)
+    with (
+        locked(folder),
+        open_pool(spec, config.workers) as pool,
+        open_guidance(spec, config.settings.guidance, config.seed, folder) as guidance,
+        report(package, saved.route) as watch,
+        _published(folder, saved.route, pool, config) as publisher,
+    ):
+        marathon = Marathon(folder, saved, pool, config, guidance, publisher, watch, rival)
+        marathon.go(hours, frames)
+    return marathon.route
+
+
+@contextmanager
+def _published(folder: Path, route: Route, pool: Pool, config: Config) -> "Iterator[Publisher | None]":
+    """The live view, if the configuration asks for one."""
+    if not config.live:
+        yield None
+        return
+    from retro.live.publisher import Publisher  # it makes videos and pictures
+    from retro.live.watching import relaying
+
+    with (
+        relaying(folder, config.live_url),
+        Publisher(
+            folder, route.package, route.seed, rom_sha256=route.rom_sha256, workers=max(1, config.workers),
+            screens=pool.screens,
+        ) as publisher,
+    ):  # fmt: skip
+        yield publisher

@@ -1,0 +1,93 @@
+"""A marathon on disk: one file that is written whole or not at all, so that it is always of one moment.
+
+route.json and movie.bk2 beside it are made of it; where a process was killed in between, they are made again.
+"""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from harness.errors import Problem
+from harness.files import canonical_json, parse_json, read_bytes, sha256_file, unwritable, write_atomic
+from retro.marathon.config import Config
+from retro.marathon.machine import Standing
+from retro.marathon.practice import Practice
+from retro.packages import GamePackage
+from retro.search.route import ROUTE, Route
+
+MARATHON = "marathon.json"
+
+
+@dataclass
+class Tally:
+    """Sums over the whole marathon."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+    found: int = 0
+    """Pieces that led on."""
+    improved: int = 0
+    checkpoints: int = 0
+    stuck: int = 0
+    shaved: int = 0
+    """Frames that shaving saved."""
+    emulated: int = 0
+    """Frames."""
+    starts: int = 0
+    """How often it was started."""
+
+
+@dataclass
+class Saved:
+    """All that a marathon knows between two searches."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+    route: Route
+    standing: Standing | None = None
+    """None before the first state was reached."""
+    practice: list[Practice] = field(default_factory=list)
+    best: tuple[int, int] | None = None
+    """Of the movie: index of the state that it reaches, and its frames."""
+    tally: Tally = field(default_factory=Tally)
+    journal: list[dict[str, Any]] = field(default_factory=list)
+    """Lines of the journal that tell of what is new in this file."""
+
+    def save(self, folder: Path) -> None:
+        """Write it whole or not at all, and the route beside it."""
+        write_atomic(folder / MARATHON, canonical_json(asdict(self)) + "\n")
+        self.route.save(folder)
+
+
+def open_saved(folder: Path, spec: str, package: GamePackage, config: Config) -> Saved:
+    """What a folder holds, to go on with, or a marathon that has not begun.
+
+    Raises:
+        Problem: the folder holds something else, or its file is malformed.
+    """
+    rom, path = sha256_file(package.rom), folder / MARATHON
+    if not path.exists():
+        if (folder / ROUTE).exists():
+            raise Problem("holds another search", file=folder, remedy="choose another folder with --out")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        return Saved(Route(spec, package.name, rom, config.seed, config.settings, package.source_sha256))
+    try:
+        saved = TypeAdapter(Saved).validate_json(canonical_json(parse_json(read_bytes(path), path, None)))
+    except ValidationError as error:
+        found = [f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors()]
+        raise Problem(f"no marathon: {'; '.join(found[:5])}", file=path) from error
+    except Problem as problem:  # of the settings
+        raise Problem(problem.reason, file=path, remedy=problem.remedy) from problem
+    for name, here, there in (
+        ("game", package.name, saved.route.game),
+        ("ROM", rom, saved.route.rom_sha256),
+        ("seed", config.seed, saved.route.seed),
+    ):
+        if here != there:
+            remedy = "choose another folder with --out, or remove this one"
+            raise Problem(f"holds a marathon whose {name} is {there}, not {here}", file=folder, remedy=remedy)
+    saved.route.package, saved.route.settings = spec, config.settings
+    return saved

@@ -1,0 +1,208 @@
+"""Marathons of scripted games: to the optimum, through kills and stuck states, with practice."""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import Problem
+from harness.files import read_jsonl
+from retro.inputs import parse_inputs
+from retro.marathon import engine
+from retro.marathon.journal import Journal
+from retro.marathon.machine import Rules
+from retro.marathon.store import MARATHON, Saved
+from retro.packages import load_package
+from retro.search.route import read_route
+from retro.search.segment import SegmentSearch
+from scripted_game import BUTTONS, fewest_frames
+from scripted_game.marathons import QUICK, config, run, without_a_console
+from scripted_game.searching import HASTY, HOPPER, play
+from scripted_game.small import Gate
+
+SMALL_GAMES = "scripted_game.small:"
+
+
+@pytest.fixture(autouse=True)
+def movies(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, int]]:
+    return without_a_console(monkeypatch)
+
+
+def events(folder: Path) -> list[str]:
+    return [line["event"] for _, line in read_jsonl(folder / "journal.jsonl")]
+
+
+def checked(saved: Saved) -> None:
+    """Every piece of the route enters its state when it says, frame by frame from power-on."""
+    package = load_package(saved.route.package)
+    played = play(package, saved.route.inputs(package.console_buttons))
+    names, at = [state.name for state in package.states], 0
+    for piece in saved.route.pieces:
+        at += piece.frames
+        assert played.hashes[at - 1] == piece.ram_hash
+        if piece.state != piece.entered:
+            assert played.states.index(names.index(piece.entered)) == at - 1
+    assert not any(played.dead)
+
+
+class Killed(Exception):
+    """As if the process had been killed."""
+
+
+def after(rounds: int) -> Callable[[str, SegmentSearch], None]:
+    left = iter(range(rounds))
+
+    def watch(doing: str, search: SegmentSearch) -> None:
+        if next(left, None) is None:
+            raise Killed
+
+    return watch
+
+
+def test_it_goes_from_power_on_to_the_ending_and_on_to_the_optimum(
+    tmp_path: Path, movies: list[tuple[Path, int]]
+) -> None:
+    saved = run(tmp_path, HOPPER, config(), frames=60_000)
+    checked(saved)
+    while saved.route.frames > fewest_frames() and saved.tally.emulated < 1_500_000:
+        saved = run(tmp_path, HOPPER, config(), frames=100_000)
+    assert saved.route.frames == fewest_frames()
+    checked(saved)
+    assert movies[-1] == (tmp_path / "movie.bk2", fewest_frames())
+    told = events(tmp_path)
+    assert told[:5] == ["begun", "piece", "piece", "ending", *told[4:5]]
+    assert told.count("begun") == told.count("stopped") == saved.tally.starts
+    lengths = [frames for _, frames in movies]
+    assert lengths[3:] == sorted(lengths[3:], reverse=True)
+
+
+def test_killed_after_any_round_it_goes_on_and_never_gets_worse(tmp_path: Path) -> None:
+    generator, frames, reached = random.Random(1), 1 << 30, 0
+    for _ in range(30):
+        with pytest.raises(Killed):
+            run(tmp_path, HOPPER, config(), watch=after(generator.randrange(1, 25)))
+        saved = json.loads((tmp_path / MARATHON).read_text())
+        states, now = saved["best"]
+        assert (states, -now) >= (reached, -frames)
+        reached, frames = states, now
+        assert not list(tmp_path.glob("*.partial"))
+        assert len(list((tmp_path / "searches").glob("*.npz"))) <= 2
+    saved = run(tmp_path, HOPPER, config(), frames=20_000)
+    checked(saved)
+    assert saved.standing is not None and saved.standing.ended
+    assert saved.route.frames <= frames
+    assert saved.route.frames <= fewest_frames() + 6
+
+
+@pytest.mark.parametrize("moment", ["save", "flush", "write_movie", "_learn", "_left", "_fault"])
+def test_killed_between_two_files_it_goes_on(
+    tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before and after each of the steps by which a piece gets to the disk."""
+    target = {"save": Saved, "flush": Journal}.get(moment, engine.Marathon)
+    holder = engine if moment == "write_movie" else target
+    done = getattr(holder, moment)
+    for late in (False, True):
+        for number in (1, 2, 4, 7):
+            calls = iter(range(number))
+
+            def killing(*values: Any, late: bool = late, calls: Iterator[int] = calls) -> Any:
+                last = next(calls, None) is None
+                if last and not late:
+                    raise Killed
+                answer = done(*values)
+                if last:
+                    raise Killed
+                return answer
+
+            with monkeypatch.context() as patch:
+                patch.setattr(holder, moment, killing)
+                with suppress(Killed):
+                    run(tmp_path, HOPPER, config(), frames=30_000)
+    saved = run(tmp_path, HOPPER, config(), frames=10_000)
+    checked(saved)
+    assert saved.standing is not None and saved.standing.ended
+    movie = (tmp_path / "movie.bk2").read_text()
+    assert list(map(int, movie.split())) == saved.route.inputs(BUTTONS)
+    lines = [line for _, line in read_jsonl(tmp_path / "journal.jsonl")]
+    assert [line["state"] for line in lines if line["event"] in ("piece", "ending")] == [
+        "title",
+        "level-1",
+        "level-2",
+    ], "no milestone is lost or told twice"
+    assert read_route(tmp_path) == saved.route
+
+
+def test_ctrl_c_is_told_and_gone_on_from(tmp_path: Path) -> None:
+    def press(doing: str, search: SegmentSearch) -> None:
+        if search.rounds == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, HOPPER, config(), watch=press)
+    assert events(tmp_path) == ["begun", "stopped"]
+    assert (tmp_path / "searches" / "1.npz").exists()
+    rounds = []
+    run(tmp_path, HOPPER, config(), frames=1, watch=lambda doing, search: rounds.append(search.rounds))
+    assert rounds[0] == 2
+
+
+def test_a_state_that_is_too_hard_is_marked_stuck_barred_and_practised(tmp_path: Path) -> None:
+    """HASTY gives a search one round of ten frames; doubling it four times is enough in the end."""
+    told = config(HASTY, rules=Rules(doublings=14, practice=2))
+    saved = run(tmp_path, HOPPER, told, frames=60_000)
+    seen = set(events(tmp_path))
+    assert {"checkpoint", "stuck", "back", "barred"} <= seen
+    assert saved.tally.checkpoints and saved.tally.stuck
+    checked(saved)
+
+
+def test_a_practised_way_is_brought_into_the_run(tmp_path: Path) -> None:
+    saved = run(tmp_path, HOPPER, config(), frames=300_000)
+    assert "practised" in events(tmp_path)
+    assert [practice.state for practice in saved.practice] == ["level-1", "level-2"]
+    package = load_package(HOPPER)
+    for practice in saved.practice:
+        prefix = parse_inputs(practice.inputs, BUTTONS)
+        if practice.way:
+            played = play(package, prefix[:-1] + parse_inputs(practice.way, BUTTONS))
+            assert package.states[played.states[-1]].name == practice.entered
+
+
+def test_where_arrivals_differ_a_replay_decides(tmp_path: Path) -> None:
+    """The gate opens every 4 frames since power-on, so what practice finds fits at one arrival in four."""
+    saved = run(tmp_path, SMALL_GAMES + "Gate", config(), frames=60_000)
+    checked(saved)
+    fewest = -(-21 // Gate.PERIOD) * Gate.PERIOD
+    assert saved.route.frames == fewest
+
+
+def test_another_marathon_in_the_folder_is_a_problem(tmp_path: Path) -> None:
+    run(tmp_path, SMALL_GAMES + "Rooms", config(), frames=2_000)
+    with pytest.raises(Problem, match="holds a marathon whose seed is 1, not 2"):
+        run(tmp_path, SMALL_GAMES + "Rooms", config(seed=2), frames=1)
+    with pytest.raises(Problem, match="holds a marathon whose game"):
+        run(tmp_path, HOPPER, config(), frames=1)
+    (tmp_path / MARATHON).write_text("{}")
+    with pytest.raises(Problem, match="no marathon: route: Field required"):
+        run(tmp_path, SMALL_GAMES + "Rooms", config(), frames=1)
+
+
+def test_a_search_of_another_kind_in_the_folder_is_a_problem(tmp_path: Path) -> None:
+    run(tmp_path, SMALL_GAMES + "Rooms", config(), frames=2_000)
+    (tmp_path / MARATHON).unlink()
+    with pytest.raises(Problem, match="holds another search"):
+        run(tmp_path, SMALL_GAMES + "Rooms", config(), frames=1)
+
+
+def test_it_keeps_to_the_disk_that_it_is_given(tmp_path: Path) -> None:
+    """Too little for a saved search: none is written, and all else is."""
+    saved = run(tmp_path, HOPPER, config(replace(QUICK, frames=4_000), disk=60_000), frames=60_000)
+    checked(saved)
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) <= 60_000
+    assert not list((tmp_path / "searches").glob("*.npz"))
