@@ -86,8 +86,8 @@ class Marathon(RouteSearch):
             Problem: a file of the folder is corrupt, or the game is another one.
         """
         self._bounds = hours * 3600, frames
-        self._take_up()
         try:
+            self._take_up()
             orders = self._step(machine.Resumed())
             while True:
                 self._do(orders)
@@ -129,6 +129,8 @@ class Marathon(RouteSearch):
     def _stop(self, why: str) -> None:
         """Leave things as they were saved last: what is being changed is done again."""
         emulated, saved = self.saved.tally.emulated, self._safe
+        if saved.standing is None:  # nothing has begun
+            return
         saved.tally.emulated = emulated
         self.saved, self.route = saved, saved.route
         self.journal.unwritten = [line for line in self.journal.unwritten if line in saved.journal]

@@ -13,7 +13,7 @@ from harness.files import canonical_json, read_json, write_atomic
 from retro.packages import Cell
 from retro.search.archive import Runs
 from retro.search.pool import Pool
-from retro.search.world import World
+from retro.search.world import NEVER, World
 
 MEMORY = "memory.json"
 
@@ -70,7 +70,7 @@ class Memory:
                 break
             for place in range(at, end if segment >= 0 else at):
                 held, cell = steps[place]
-                if held == segment and end - place < self.frames.get(cell, end):
+                if held == segment and end - place < self.frames.get(cell, NEVER):
                     self.frames[cell] = end - place
                     learned += 1
             at = end

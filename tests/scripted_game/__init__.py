@@ -83,6 +83,10 @@ def fewest_frames() -> int:
     return 2 + sum(len(fastest(level)) + CLEAR_FRAMES + 1 for level in PITS)
 
 
+HOPPER_INPUTS = [0, 8, *fastest(1), *[0] * (CLEAR_FRAMES + 1), *fastest(2), *[0] * (CLEAR_FRAMES + 1)]
+"""The fastest movie."""
+
+
 class ScriptedEmulator:
     """Takes the place of `retro.emulator.Emulator`; runs any game that is a function of its small numbers."""
 
