@@ -136,7 +136,7 @@ def _examine(run: Path) -> Track:
     track = load_track(manifest.track).under(manifest.ruleset).of_class(manifest.hardware_class)
     reasons = eligibility(manifest, log)
     if log.status == "incomplete" and log.find("checkpoint"):
-        remedy = f"python -m {track.name}.eval_speedrun {run}"
+        remedy = f"{track.command(manifest.recipe_name)} --resume {run}"
         raise Problem("; ".join(reasons), file=run, remedy=remedy)
     if reasons:
         raise Problem("; ".join(reasons), file=run, remedy="run again without what makes it ineligible")

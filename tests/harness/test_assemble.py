@@ -197,7 +197,7 @@ def test_every_reason_of_an_ineligible_run_is_given(root: Path) -> None:
 
 def test_a_run_without_evaluation_is_refused_with_the_next_command(root: Path) -> None:
     path = speedrun.train(root / "outputs")
-    with pytest.raises(Problem, match=rf"incomplete.*Remedy: python -m toy_track.eval_speedrun {path}"):
+    with pytest.raises(Problem, match=rf"incomplete.*Remedy: python -m toy_track.speedrun --resume {path}"):
         assemble(path, "by-heart", root=root)
 
 
