@@ -48,11 +48,19 @@ def commit_of(repository: Path, name: str) -> str:
 
 
 def merge_base(repository: Path, base: str, head: str) -> str:
-    """The last commit that both share; a Problem where they share none."""
+    """The last commit that both share; a Problem where they share none, or where several are the last.
+
+    Git merges against all of several, so what differs from one of them is not what a merge would bring.
+    """
     try:
-        return _git(repository, "merge-base", base, head)
+        shared = _git(repository, "merge-base", "--all", base, head).split()
     except Problem:
         raise Problem(f"{base} and {head} share no commit", file=repository) from None
+    if len(shared) > 1:
+        remedy = "put the changes into one commit on top of the base branch"
+        reason = f"{base} and {head} share {len(shared)} last commits, as merges crossed"
+        raise Problem(reason, file=repository, remedy=remedy)
+    return shared[0]
 
 
 def read_tree(repository: Path, commit: str) -> dict[str, Blob]:

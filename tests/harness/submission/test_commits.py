@@ -77,6 +77,22 @@ def test_what_cannot_be_read_is_a_problem(small: Repository, tmp_path: Path) -> 
         commit_of(tmp_path, "main")
 
 
+def test_merges_that_crossed_are_refused(small: Repository) -> None:
+    """A merged branch went two ways; a second merge of both keeps what was taken back, and looks like one."""
+
+    def commit(content: str, *parents: str) -> str:
+        blob = small.git("hash-object", "-w", "--stdin", given=content.encode())
+        tree = small.git("mktree", given=f"100644 blob {blob}\tcode.py\n".encode())
+        return small.git("commit-tree", tree, "-m", "x", *(word for one in parents for word in ("-p", one)))
+
+    fork = commit("strange", commit("plain"))
+    kept, taken_back = commit("strange", fork), commit("plain", fork)
+    main, head = commit("plain", kept, taken_back), commit("strange", kept, taken_back)
+    with pytest.raises(Problem, match="share 2 last commits"):
+        merge_base(small.path, main, head)
+    assert merge_base(small.path, main, commit("more", kept)) == kept
+
+
 def test_a_tree_without_bounds_is_refused(small: Repository) -> None:
     """Ten names in each of eight trees, one within the other: a hundred million files in a kilobyte."""
     blob = small.git("hash-object", "-w", "folder/a b")
