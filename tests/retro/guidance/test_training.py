@@ -30,8 +30,7 @@ POOL = Worker(Hopper())
 
 
 def beginning(spec: str, *inputs: tuple[int, int]) -> Beginning:
-    with closing(load_package(spec).open()):
-        return Worker(load_package(spec)).arrive(inputs)[0]
+    return Worker(load_package(spec)).arrive(inputs)[0]
 
 
 def wait_for(done: Callable[[], object], seconds: float = 60) -> None:
