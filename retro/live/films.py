@@ -100,8 +100,15 @@ def movie_job(job: Mapping[str, Any]) -> dict[str, Any]:
     """Replay, film, and write the RAM that goes with it; returns the fields of `Movie`."""
     os.nice(19)
     package, folder = load_package(job["package"]), Path(job["folder"])
+    length = sum(taken for _, taken, _ in job["claims"])
+    every = max(1, -(-length // ROWS), -(-length * len(package.variables) // VALUES))
     rows: list[list[int]] = []
-    shown = replay(package, job["inputs"], watch=lambda emulator, ram: rows.append([int(x) for x in ram]))
+
+    def note(emulator: Emulator, ram: Any) -> None:
+        if (emulator.frame - 1) % every == 0:
+            rows.append([int(value) for value in ram])
+
+    shown = replay(package, job["inputs"], watch=note)
     frames, verified = 0, True
     for entered, taken, _ in job["claims"]:
         frames += taken
@@ -109,9 +116,7 @@ def movie_job(job: Mapping[str, Any]) -> dict[str, Any]:
     verified &= shown.frames == frames and shown.ram_hashes[-1] == job["claims"][-1][2]
     write_video(folder / MOVIE, job["package"], job["inputs"], scale=SCALE)
     digest = sha256_file(folder / MOVIE)
-    names = list(package.variables)
-    every = max(1, -(-len(rows) // ROWS), -(-len(rows) * len(names) // VALUES))
-    ram = {"movie": digest, "names": names, "every": every, "values": rows[::every]}
+    ram = {"movie": digest, "names": list(package.variables), "every": every, "values": rows}
     write_atomic(folder / RAM, canonical_json(ram) + "\n")
     return {"sha256": digest, "frames": shown.frames, "verified": verified}
 

@@ -163,6 +163,8 @@ class Relay:
         done = self._done.get(name)
         if (done is not None and done[0] == signature) or not 0 < stat.st_size <= SIZES[name]:
             handle.close()
+            if stat.st_size > SIZES[name]:
+                self._tell(f"{name} has more than {SIZES[name]:,} bytes, and is not uploaded")
             return None
         if present is not None:
             present.handle.close()

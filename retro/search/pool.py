@@ -97,7 +97,10 @@ class Pool(Protocol):
         """
 
     def screens(self, count: int) -> list[NDArray[np.uint8]]:
-        """The newest pictures of the first `count` workers; to be asked for between rounds."""
+        """The newest pictures of the first `count` workers, as far as they are known, between two rounds.
+
+        Newer ones come with the results of the next round, so nobody waits for them.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,9 @@ class Processes:
         self._spec = spec
         self._knowledge: Knowledge | None = None
         self._workers = [_start(spec) for _ in range(count)]
+        self._wanted: set[int] = set()  # workers whose pictures are
+        self._looking: set[int] = set()  # those who will send one once they have done their work
+        self._seen: dict[int, NDArray[np.uint8]] = {}
 
     @property
     def pids(self) -> list[int]:
@@ -184,15 +190,8 @@ class Processes:
         return answer
 
     def screens(self, count: int) -> list[NDArray[np.uint8]]:
-        found = []
-        for _, connection in self._workers[:count]:
-            with suppress(OSError):
-                connection.send(Look())
-        for _, connection in self._workers[:count]:
-            with suppress(EOFError, OSError):
-                answer = connection.recv()
-                found += answer if isinstance(answer, list) else []  # it has failed; a round replaces it
-        return found
+        self._wanted = set(range(min(count, len(self._workers))))
+        return [self._seen[place] for place in sorted(self._seen) if place < count]
 
     def _deal(self, items: Sequence[Any]) -> list[Any]:
         """Have each item answered by a worker; the answers in order."""
@@ -205,6 +204,8 @@ class Processes:
                 if place not in busy and todo:
                     busy[place] = todo.pop()
                     self._send(place, items[busy[place]])
+                    if place in self._wanted:
+                        self._look(place)
             ready = wait([self._workers[place][1] for place in busy], SILENCE)
             if not ready:
                 tqdm.write(
@@ -239,7 +240,24 @@ class Processes:
                 process.kill()
                 process.join()
 
+    def _look(self, place: int) -> None:
+        """Have a worker send its picture after the work that it has been given."""
+        self._wanted.discard(place)
+        with suppress(OSError):  # it has died; that its work is lost is noticed elsewhere
+            self._workers[place][1].send(Look())
+            self._looking.add(place)
+
+    def _collect(self, place: int) -> None:
+        """Take the picture that a worker was asked for; its work is done."""
+        if place in self._looking:
+            self._looking.discard(place)
+            with suppress(EOFError, OSError):
+                answer = self._workers[place][1].recv()
+                if isinstance(answer, list):  # else it has failed, and is replaced when it is sent something
+                    self._seen[place] = answer[0]
+
     def _send(self, place: int, message: object) -> None:
+        self._collect(place)
         try:
             self._workers[place][1].send(message)
         except (BrokenPipeError, ConnectionError):
@@ -249,6 +267,7 @@ class Processes:
 
     def _replace(self, place: int) -> str:
         """Start a worker in place of one that died; returns how it ended."""
+        self._looking.discard(place)
         process, connection = self._workers[place]
         connection.close()
         process.join(1)

@@ -12,7 +12,8 @@ from retro_runs import slower
 
 from harness.files import read_bytes, sha256_file
 from retro.inputs import parse_inputs
-from retro.live.films import BAR, GAP, REST, Films
+from retro.live import films as films_module
+from retro.live.films import BAR, GAP, REST, Films, movie_job
 from retro.live.snapshot import parse_ram
 from retro.packages import load_package
 from retro.search.route import Piece
@@ -112,3 +113,22 @@ def test_of_several_wishes_the_last_counts_and_trouble_is_told(tmp_path: Path, p
     missing.wait()
     assert len(told) == 1
     assert missing.movie is None
+
+
+def test_of_a_long_movie_every_so_many_frames_are_sampled(
+    tmp_path: Path, pieces: list[Piece], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(path: Path, *_: object, **__: object) -> None:
+        path.write_bytes(b"a video")
+
+    monkeypatch.setattr(films_module, "ROWS", 30)
+    monkeypatch.setattr(films_module, "write_video", write)
+    monkeypatch.setattr(films_module.os, "nice", lambda by: None)
+    claims = [(piece.entered, piece.frames, piece.ram_hash) for piece in pieces]
+    text = " ".join(piece.inputs for piece in pieces)
+    job = {"package": "quarterstep", "folder": str(tmp_path), "inputs": text, "claims": claims}
+    assert movie_job(job)["verified"]
+    ram = parse_ram(read_bytes(tmp_path / "ram.json"))
+    masks = parse_inputs(text, load_package("quarterstep").console_buttons)
+    assert ram.every == -(-len(masks) // 30)
+    assert ram.values == trace("quarterstep", masks, ram.names)[:: ram.every, 1:].tolist()

@@ -202,17 +202,49 @@ def test_the_newest_pictures_are_asked_for_between_rounds(
         assert pool.screens(0) == []
     with open_pool(HOPPER, 2) as pool:
         assert isinstance(pool, Processes)
-        assert len(pool.screens(1)) == 1
+        assert pool.screens(1) == []
         beginning, _ = pool.arrive(INTO_LEVEL_1)
         search = SegmentSearch(beginning, told(), "1")
         search.open(pool)
+        assert len(pool.screens(9)) == 1
         while search.ending == "searching":
             search.round(pool)
             assert [screen.shape for screen in pool.screens(9)] == [(1, 128, 3)] * 2
+        assert len(pool.screens(1)) == 1
         os.kill(pool.pids[0], signal.SIGKILL)
         assert ended_or_zombie(pool.pids[0])
-        assert len(pool.screens(9)) == 1
         while search.shave(pool):
             assert len(pool.screens(9)) == 2
+        os.kill(pool.pids[1], signal.SIGKILL)
+        pool.screens(9)
     assert course(search) == calm
     assert "another takes its place" in capfd.readouterr().out
+
+
+def test_a_worker_that_dies_before_it_sends_its_picture_is_replaced(
+    accident: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with open_pool(HOPPER, 0) as pool:
+        calm = course(searched(pool, told()))
+    accident.touch()
+    with open_pool(HOPPER, 2) as pool:
+        pool.screens(9)
+        assert course(searched(pool, told())) == calm  # type: ignore[arg-type]
+        assert not accident.exists()
+    assert "A worker died (signal 9)" in capfd.readouterr().out
+
+
+def test_pictures_larger_than_what_a_pipe_holds_hold_up_nobody() -> None:
+    """With more pieces of work than workers, on a real console, whose pictures are large."""
+    courses = []
+    for watched in (False, True):
+        with open_pool("quarterstep", 2) as pool:
+            beginning, _ = pool.arrive(((0, 30), (8, 10), (0, 20)))
+            search = SegmentSearch(beginning, settings(items=7, item_frames=120), "1")
+            search.open(pool)
+            for _ in range(4):
+                search.round(pool)
+                if watched:
+                    assert all(screen.nbytes > 1 << 16 for screen in pool.screens(9))
+            courses.append(course(search))
+    assert courses[0] == courses[1]
