@@ -10,6 +10,7 @@ from typing import Any
 from harness.errors import Problem
 from harness.files import read_bytes
 from harness.track import ROOT
+from retro.search.guidance import load_source
 from retro.search.modes import load_mode
 from retro.search.settings import Settings
 
@@ -77,6 +78,8 @@ def read_settings(table: Mapping[str, Any], path: Path, text: str) -> Settings:
         settings = Settings.read(table)
         for mode in settings.modes:
             load_mode(mode)
+        for source in settings.guidance:
+            load_source(source)
     except Problem as problem:
         shares = re.findall(r"share of \w+ '([\w.:]+)'", problem.reason)  # not the table that it stands in
         words = shares + re.findall(r"[\w.:]+", problem.reason)

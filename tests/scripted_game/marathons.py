@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from retro.marathon import engine
+from retro.marathon import engine, searches
 from retro.marathon.config import Config
 from retro.marathon.engine import Marathon
 from retro.marathon.machine import Rules
@@ -73,9 +73,9 @@ def without_a_console(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, int]]
         "make_movie": lambda package, inputs, shown: inputs,
         "read_movie": Movie,
         "splits_table": lambda *_: None,
-        "replay_fresh": again,
     }
     for name, change in changes.items():
         monkeypatch.setattr(engine, name, change)
-    monkeypatch.setattr(route_module, "replay_fresh", again)
+    for module in (searches, route_module):
+        monkeypatch.setattr(module, "replay_fresh", again)
     return written
