@@ -86,7 +86,7 @@ function showSplits() {
     row.dataset.entered = split.entered;
     return row;
   });
-  if (search.doing !== "idle" && !splits.some((split) => split.state === search.state)) {
+  if (search.doing !== "idle" && search.state && !splits.some((split) => split.state === search.state)) {
     const name = make("span", "name", search.state);
     const best = search.best === null ? "" : count(search.best);
     const row = make("tr", "open", make("td", "", make("button", "", name, make("span", "hint", search.goal))));
