@@ -22,7 +22,7 @@ from retro.search.route import read_route
 from retro.search.segment import SegmentSearch
 from scripted_game import BUTTONS, fewest_frames
 from scripted_game.marathons import QUICK, config, run, without_a_console
-from scripted_game.searching import HASTY, HOPPER, play
+from scripted_game.searching import HASTY, HOPPER, finish, play, segment
 from scripted_game.small import Gate
 
 SMALL_GAMES = "scripted_game.small:"
@@ -180,6 +180,18 @@ def test_where_arrivals_differ_a_replay_decides(tmp_path: Path) -> None:
     checked(saved)
     fewest = -(-21 // Gate.PERIOD) * Gate.PERIOD
     assert saved.route.frames == fewest
+
+
+def test_crossings_in_a_barred_way_do_not_count() -> None:
+    package = load_package(SMALL_GAMES + "Detour")
+    search, worker = segment(package, told=QUICK)
+    fastest = finish(search, worker).solutions[0]
+    barred, worker = segment(package, told=QUICK)
+    barred.barred = frozenset([fastest.into.ram_hash])
+    found = finish(barred, worker).solutions
+    assert found
+    assert fastest.into.ram_hash not in [solution.into.ram_hash for solution in found]
+    assert found[0].frames > fastest.frames
 
 
 def test_another_marathon_in_the_folder_is_a_problem(tmp_path: Path) -> None:
