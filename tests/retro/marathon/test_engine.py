@@ -16,7 +16,7 @@ from retro.inputs import parse_inputs
 from retro.marathon import engine
 from retro.marathon.journal import Journal
 from retro.marathon.machine import Rules
-from retro.marathon.store import MARATHON, Saved
+from retro.marathon.store import MARATHON, Saved, open_saved
 from retro.packages import load_package
 from retro.search.route import read_route
 from retro.search.segment import SegmentSearch
@@ -160,6 +160,16 @@ def test_a_state_that_is_too_hard_is_marked_stuck_barred_and_practised(tmp_path:
     assert {"checkpoint", "stuck", "back", "barred"} <= seen
     assert saved.tally.checkpoints and saved.tally.stuck
     checked(saved)
+
+
+def test_killed_while_it_is_stuck_it_goes_on_where_it_stood(tmp_path: Path) -> None:
+    told = config(replace(HASTY, shave=0), rules=Rules(doublings=14, practice=2))
+    generator = random.Random(2)
+    for _ in range(25):
+        with suppress(Killed):
+            run(tmp_path, HOPPER, told, frames=20_000, watch=after(generator.randrange(1, 20)))
+        checked(open_saved(tmp_path, HOPPER, load_package(HOPPER), told))
+    assert {"checkpoint", "stuck", "back", "barred"} <= set(events(tmp_path))
 
 
 def test_a_practised_way_is_brought_into_the_run(tmp_path: Path) -> None:
