@@ -51,9 +51,9 @@ def _link(folder: Path, name: str, random: Random) -> None:
 
 
 def _hard_link(folder: Path, name: str, random: Random) -> None:
-    path = folder / name
-    if path.is_file() and not path.is_symlink():
-        os.link(path, path.with_name("linked"))
+    path, other = folder / name, (folder / name).with_name("linked")
+    if path.is_file() and not path.is_symlink() and not other.exists():
+        os.link(path, other)
 
 
 def _folder_in_place(folder: Path, name: str, random: Random) -> None:
@@ -87,10 +87,10 @@ def _empty(folder: Path, name: str, random: Random) -> None:
 
 def _exchange(folder: Path, name: str, random: Random) -> None:
     """Two files of the folder in each other's place."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+    files = [path for path in sorted(folder.rglob("*")) if _is_small(path)]
     first, second = folder / name, random.choice(files or [folder / name])
-    if first.is_file() and not first.is_symlink():
-        first_content, second_content = first.read_bytes()[: 2**23], second.read_bytes()[: 2**23]
+    if _is_small(first) and _is_small(second):
+        first_content, second_content = first.read_bytes(), second.read_bytes()
         first.write_bytes(second_content)
         second.write_bytes(first_content)
 
@@ -98,7 +98,7 @@ def _exchange(folder: Path, name: str, random: Random) -> None:
 def _first_for_second(folder: Path, name: str, random: Random) -> None:
     """A file of the first run in the place of the second's, or the other way round."""
     other = name.partition("/")[2] if "/" in name else f"verification/{name}"
-    if (folder / name).is_file() and (folder / other).parent.is_dir() and not (folder / other).is_dir():
+    if _is_small(folder / name) and (folder / other).parent.is_dir() and not (folder / other).is_dir():
         _remove(folder / other)
         shutil.copy(folder / name, folder / other)
 
@@ -135,6 +135,11 @@ def _second(folder: Path, name: str, random: Random) -> None:
     elif kind == 4:
         path.mkdir()
         elsewhere.rename(path / "verification")
+
+
+def _is_small(path: Path) -> bool:
+    """Whether it is a plain file that may be read whole."""
+    return path.is_file() and not path.is_symlink() and path.stat().st_size <= 2**23
 
 
 def _remove(path: Path) -> None:

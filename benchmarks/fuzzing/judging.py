@@ -14,8 +14,9 @@ import harness.checks.recipe
 import harness.checks.run
 from benchmarks.fuzzing.folders import operate
 from benchmarks.fuzzing.mutations import Mutation, mutate
-from benchmarks.fuzzing.records import RUNS, TrueRecord, claims, differing, kind_of, sha256
+from benchmarks.fuzzing.records import RUNS, TrueRecord, claims, differing, kind_of
 from harness.checks import CHECKS, check_all
+from harness.files import sha256_file
 from harness.record import README, RECORD
 from harness.track import Score, Track, fixed_file_hashes, load_track
 
@@ -95,7 +96,7 @@ def remember_scores(track_name: str, known: Scores) -> None:
         checkpoint = evidence.with_name(track.checkpoint_name)
         if checkpoint.is_symlink() or not checkpoint.is_file():
             return track.score(evidence)
-        key = (track_name, sha256(evidence.read_bytes()), sha256(checkpoint.read_bytes()))
+        key = (track_name, sha256_file(evidence), sha256_file(checkpoint))
         if key not in known:
             known[key] = track.score(evidence)
         return known[key]

@@ -185,4 +185,5 @@ class RunFiles:
     @cached_property
     def score(self) -> Score:
         """The score that the evidence gives when it is played again."""
+        self.home.file(self.checkpoint)  # a track may read it beside the evidence
         return self.home.track.score(self.home.file(self.evidence))
