@@ -1,5 +1,6 @@
 """Files that may be packed as xz: unpacked within bounds, whatever they claim to hold."""
 
+import io
 import json
 import lzma
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from harness.files import canonical_json, open_file, parse_json, read_bytes
 
 LONGEST_FILE = 2**28  # bytes, unpacked
 MOST_MEMORY = 2**27  # bytes that unpacking may take
+LONGEST_JSON = 2**23  # bytes that are parsed at once
 _CHUNK = 2**20
 _MAGIC = b"\xfd7zXZ\x00"
 
@@ -73,12 +75,18 @@ def unpack_lines(path: Path, longest: int) -> Iterator[tuple[int, dict[str, Any]
 
 
 def plain_lines(content: bytes) -> bytes:
-    """Lines of JSON, each in the one canonical form; what is no JSON as it is."""
-    try:
-        lines = [canonical_json(json.loads(line)) for line in content.splitlines()]
-    except (ValueError, RecursionError):
-        return content
-    return "\n".join(lines).encode()
+    """JSON, one value or one a line, each in the one canonical form; what is no JSON as it is."""
+    for values in (io.BytesIO(content), [content]):
+        said = bytearray()  # a list would take many times the memory that short lines do
+        try:
+            for value in values:
+                if len(value) > LONGEST_JSON:
+                    raise ValueError("too long")
+                said += canonical_json(json.loads(value)).encode() + b"\n"
+        except (ValueError, RecursionError):
+            continue
+        return bytes(said.removesuffix(b"\n"))
+    return content
 
 
 def read_unpacked(path: Path, most: int = LONGEST_FILE) -> bytes:

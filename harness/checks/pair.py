@@ -2,9 +2,8 @@
 
 import contextlib
 import re
-from pathlib import Path
 
-from harness.checks.base import Pending, RecordFolder, Rule, expect, rule
+from harness.checks.base import SIZE_LIMIT, Pending, RecordFolder, Rule, expect, rule
 from harness.checks.score import header_checkpoint
 from harness.eligibility import second_seed as seed_of_second
 from harness.errors import Problem
@@ -13,6 +12,8 @@ from harness.packed import plain_lines, read_unpacked
 from harness.record import LOG, MANIFEST, RECORD, worse
 from harness.track import load_track
 
+COPY = 8
+"""times the bytes of what it repeats, at most, has a copy: blanks and escapes may be added."""
 _SEED = re.compile(rb'"seed":[0-9]+,?')
 _NEEDS = ("manifest", "verification/manifest")
 
@@ -92,11 +93,14 @@ def evidence_distinct(home: RecordFolder) -> str:
             home.second.score  # noqa: B018
             runs.append(home.second)
     seen: dict[str, str] = {}
+    most = SIZE_LIMIT  # bytes of what nothing else has looked at
     for run in runs:
         # Searches that all found the optimum are equal, and honestly so.
         alike = len(set(run.score.outcomes)) == 1
         for name in (run.evidence, run.checkpoint):
-            digests = _digests(home.file(name), seedless=not alike)
+            content = read_unpacked(home.file(name), *([SIZE_LIMIT] if name == run.checkpoint else []))
+            most = max(most, COPY * len(content))
+            digests = _digests(content, seedless=not alike)
             for digest in digests & seen.keys():
                 raise Problem(f"holds the same as {seen[digest]}, expected a run of its own", file=name)
             seen |= dict.fromkeys(digests, name)
@@ -106,7 +110,7 @@ def evidence_distinct(home: RecordFolder) -> str:
         for name in [name for run in (home.first, home.second) for name in (run.evidence, run.checkpoint)]:
             theirs: set[str] = set()
             with contextlib.suppress(Problem):  # what it lacks is its own fault
-                theirs = _digests(folder.file(name))
+                theirs = _digests(read_unpacked(folder.file(name), most))
             for digest in theirs & seen.keys():
                 reason = f"holds the same as {other.name}/{name}, expected a run of its own"
                 raise Problem(reason, file=seen[digest])
@@ -125,9 +129,8 @@ def published(home: RecordFolder) -> str:
     return _numbers(found)
 
 
-def _digests(path: Path, *, seedless: bool = True) -> set[str]:
+def _digests(content: bytes, *, seedless: bool = True) -> set[str]:
     """Hashes of what a file says, without the first line of evidence; `seedless`: also without its seeds."""
-    content = read_unpacked(path)
     content = content.partition(b"\n")[2] if header_checkpoint(content) else content
     said = plain_lines(content)
     return {sha256_bytes(said), *([sha256_bytes(_SEED.sub(b"", said))] if seedless else [])}

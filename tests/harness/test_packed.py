@@ -2,6 +2,7 @@
 
 import lzma
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import Problem
-from harness.packed import pack_lines, unpack_lines
+from harness.packed import pack_lines, plain_lines, unpack_lines
 
 VALUES = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=20), max_size=3)
 
@@ -64,3 +65,31 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "lines.xz")
     with pytest.raises(Problem, match="it is no plain file"):
         list(unpack_lines(tmp_path / "lines.xz", 1024))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b'{"a":1,"b":[2]}\n{"c":3}',
+        b'{ "b" : [2],\t"a" : 1 }\n{"c":3}\n',
+        b'{"a":1,\r"b":[2]}\r\n{"\\u0063":3}\n',
+    ],
+)
+def test_lines_say_the_same_in_whatever_way_they_are_written(written: bytes) -> None:
+    assert plain_lines(written) == b'{"a":1,"b":[2]}\n{"c":3}'
+
+
+def test_one_value_says_the_same_over_many_lines_and_no_json_is_left_as_it_is() -> None:
+    assert plain_lines(b'{"b":1,\n"a":[\n2]}\n') == plain_lines(b'{"a":[2],"b":1}') == b'{"a":[2],"b":1}'
+    for content in (b"", b"\x00\xff", b"{}\n{", b"[NaN]", b"[" * 2**20):
+        assert plain_lines(content) == content
+
+
+def test_short_lines_take_no_more_memory_than_they_are_long() -> None:
+    content = b"11\n" * 100_000
+    tracemalloc.start()
+    try:
+        plain_lines(content)
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(content)
+    finally:
+        tracemalloc.stop()
