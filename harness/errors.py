@@ -53,7 +53,7 @@ def run_command(main: Callable[[], int | None], *expected: type[Exception]) -> N
             sys.stdout.flush()
         sys.exit(status)
     except shown as problem:
-        print(problem, file=sys.stderr)
+        print(_plain(str(problem)), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("Stopped by Ctrl-C.", file=sys.stderr)
@@ -67,6 +67,11 @@ def run_command(main: Callable[[], int | None], *expected: type[Exception]) -> N
             sys.exit(141)
         print(f"standard output cannot be written: {error.strerror}", file=sys.stderr)
         sys.exit(2)
+
+
+def _plain(text: str) -> str:
+    """Lines of text, some of it from files that were read, without what could move a terminal's cursor."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def _refusal() -> OSError | None:

@@ -54,6 +54,12 @@ def test_a_command_exits_without_traceback(
     assert (status == 2) == (shown in ("x: bad input\n", "expected\n"))
 
 
+def test_a_message_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run_command(fail(Problem("holds '\x1b[2J\u202e\r'\n  and more")))
+    assert capsys.readouterr().err == "holds '\\x1b[2J\\u202e\\r'\n  and more\n"
+
+
 PRINTS = "from harness.errors import run_command; run_command(lambda: print('x' * {count}))"
 
 
