@@ -23,6 +23,7 @@ from harness.files import sha256_bytes
 from harness.track import ROOT
 from retro.inputs import format_inputs, parse_inputs
 from retro.live.keys import UPLOAD, VIEW
+from retro.live.relay import Relay
 from retro.live.snapshot import COMPARISON, FRAME, MOSAIC, MOVIE, RAM, SNAPSHOT
 from retro.packages import load_package
 from retro.replay import replay_fresh
@@ -172,3 +173,19 @@ def wait_for(true: Any, seconds: float) -> None:
     while not true():
         assert time.monotonic() < end, f"not true after {seconds} s"
         time.sleep(0.05)
+
+
+def run_id(number: int) -> str:
+    return f"{number:032x}"
+
+
+def of_run(folder: Path, number: int, frames: int = 4) -> dict[str, bytes]:
+    return publish(folder, frames, run={**snapshot()["run"], "id": run_id(number)})
+
+
+def to_the_end(relay: Relay, cycles: int = 500) -> int:
+    """Cycles until nothing is left to send."""
+    for number in range(cycles):
+        if not relay.cycle():
+            return number
+    raise AssertionError(f"something is left after {cycles} cycles")

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +217,7 @@ class Publisher:
 
     def _write(self) -> None:
         while (task := self._tasks.get()) is not None:
-            self._guard(lambda task=task: self._save(*task))  # type: ignore[misc]
+            self._guard(partial(self._save, *task))
 
     def _save(self, snapshot: Snapshot, screens: list[NDArray[np.uint8]]) -> None:
         if screens:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,58 +19,20 @@ from live_views import (
     backend,
     free_port,
     held,
+    of_run,
     picture,
     publish,
+    run_id,
     snapshot,
+    to_the_end,
     wait_for,
 )
 
-from harness.errors import Problem
 from harness.track import ROOT
-from retro.live import relay as relay_module
-from retro.live.keys import UPLOAD, read_key
-from retro.live.relay import Relay, checked_url
-
-
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Of a backend."""
-    port = free_port()
-    with backend(tmp_path_factory.mktemp("data"), port):
-        yield port
-
-
-@pytest.fixture
-def relays() -> Iterator[Callable[..., Relay]]:
-    """Makes relays, with the right key where none is given, and closes them."""
-    with ExitStack() as stack:
-        yield lambda folder, url, say=lambda text: None: stack.enter_context(
-            Relay(folder, url, UPLOAD_KEY, say)
-        )
-
+from retro.live.keys import UPLOAD
+from retro.live.relay import Relay
 
 Relays = Callable[..., Relay]
-
-
-@pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relay_module, "CHUNK", 4096)
-
-
-def run_id(number: int) -> str:
-    return f"{number:032x}"
-
-
-def of_run(folder: Path, number: int, frames: int = 4) -> dict[str, bytes]:
-    return publish(folder, frames, run={**snapshot()["run"], "id": run_id(number)})
-
-
-def to_the_end(relay: Relay, cycles: int = 500) -> int:
-    """Cycles until nothing is left to send."""
-    for number in range(cycles):
-        if not relay.cycle():
-            return number
-    raise AssertionError(f"something is left after {cycles} cycles")
 
 
 def test_all_is_uploaded_once_and_what_changes_again(
@@ -265,31 +227,6 @@ def test_the_command_ends_with_its_caller_and_tells_no_key(port: int, tmp_path: 
                 assert key.encode() not in said
                 process.kill()
         assert key not in " ".join(command)
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["", "backend", "ftp://host", "http://", "http://user:pass@host", "http://host/?key=x", "http://host/#x"],
-)
-def test_an_address_is_one(url: str) -> None:
-    with pytest.raises(Problem):
-        checked_url(url)
-
-
-def test_a_key_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(UPLOAD, raising=False)
-    with pytest.raises(Problem, match=UPLOAD):
-        read_key(UPLOAD, None)
-    monkeypatch.setenv(UPLOAD, UPLOAD_KEY)
-    assert read_key(UPLOAD, None) == UPLOAD_KEY
-    file = tmp_path / "key"
-    file.write_text("another-key-of-the-relay\n")
-    assert read_key(UPLOAD, file) == "another-key-of-the-relay"
-    for text in ("", "short", "x" * 300, "sixteen letters or more", "schl\u00fcssel-schl\u00fcssel"):
-        file.write_text(text)
-        with pytest.raises(Problem) as caught:
-            read_key(UPLOAD, file)
-        assert not text or text not in str(caught.value)
 
 
 def test_the_relay_waits_between_looks_and_ends_at_once(port: int, tmp_path: Path, relays: Relays) -> None:
