@@ -95,8 +95,11 @@ def _show(page: Any, folder: Path, environment: dict[str, str]) -> None:
     with subprocess.Popen(improve, env=environment):
         page.wait_for_function("() => document.querySelector('#badge').className.includes('live')")
         page.wait_for_function("() => document.querySelector('#state').textContent === 'level-2'")
-        page.locator("#rows button:not(:disabled)").last.click()
-        time.sleep(2)
+        page.locator("#rows button:not(:disabled)").nth(2).click()
+        page.evaluate("() => document.querySelector('#movie').play()")
+        page.wait_for_function("() => document.querySelector('#movie').currentTime > 2")
+        page.evaluate("() => document.querySelector('#movie').pause()")
+        time.sleep(1)
         _save(page, "live_page", full_page=True)
         page.set_viewport_size({"width": 390, "height": 844})
         page.emulate_media(color_scheme="light")

@@ -150,7 +150,7 @@ class Publisher:
         self._film(pieces)
         now = time.monotonic()
         self._speed.append((now, self._emulated))
-        while now - self._speed[0][0] > _WINDOW:
+        while len(self._speed) > 2 and now - self._speed[1][0] > _WINDOW:
             self._speed.popleft()
         since, emulated = self._speed[0]
         speed = (self._emulated - emulated) / (now - since) if now > since else 0.0

@@ -54,10 +54,11 @@ class _Watching:
         self._journal = deque((line.model_dump() for line in earlier.journal) if earlier else (), JOURNAL)
         self._known = list(route.pieces)
         self._search: SegmentSearch | None = None
+        self._doing = "search"
 
     def watch(self, doing: str, search: SegmentSearch) -> None:
         self._beside(doing, search)
-        self._search = search
+        self._doing, self._search = doing, search
         self._compare()
         self._publish(doing)
 
@@ -70,7 +71,7 @@ class _Watching:
         utc = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         line = {"utc": utc, "event": event, "state": state, "frames": self._route.frames, "saved": saved}
         self._journal.append({**line, "note": note})
-        self._publish("idle" if event == "stopped" else "search")
+        self._publish("idle" if event == "stopped" else self._doing)
 
     def _compare(self) -> None:
         """Tell what has changed in the route."""

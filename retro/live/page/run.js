@@ -73,7 +73,7 @@ function showSplits() {
     const button = make("button", "", make("span", "name", split.state), make("span", "hint", split.goal));
     button.type = "button";
     button.disabled = split.entered >= playing.frames;
-    if (!button.disabled) button.title = `Play the movie from frame ${count(split.entered)}`;
+    if (!button.disabled) button.title = `Go to frame ${count(split.entered)} of the movie`;
     button.addEventListener("click", () => seek(split.entered));
     const row = make(
       "tr",
