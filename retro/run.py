@@ -152,6 +152,7 @@ def _search(
 
 def improve(folder: Path, passes: int, config: str | None, workers: int, live: str | None = None) -> int:
     read_route(folder)  # no lock is put where there is no search
+    _no_marathon(folder)
     settings = read_config(config).settings if config is not None else None
     with locked(folder):
         route, package = read_run(folder)
@@ -182,6 +183,8 @@ def marathon(spec: str, config: str, out: Path | None, hours: float, frames: int
 
     package, told = load_package(spec), read_config(config)
     folder = out or OUTPUTS / f"{package.name}_marathon{told.seed}"
+
+    _make(folder)
 
     @contextmanager
     def reporting(package: GamePackage, route: Route) -> Iterator[Watcher]:
@@ -331,6 +334,7 @@ def _watched(
 
 def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Route:
     """The route in a folder, to go on with, or a new one."""
+    _no_marathon(folder)
     rom = sha256_file(package.rom)
     if not (folder / "route.json").exists():
         return Route(spec, package.name, rom, config.seed, config.settings, package.source_sha256)
@@ -358,6 +362,12 @@ def _make(folder: Path) -> None:
         raise Problem("is no folder", file=folder, remedy="choose another with --out") from error
     except OSError as error:
         raise unwritable(folder, error) from error
+
+
+def _no_marathon(folder: Path) -> None:
+    """A Problem where a folder is a marathon's, whose route.json is no more than what it shows."""
+    if (folder / "marathon.json").exists():
+        raise Problem("holds a marathon", file=folder, remedy="go on with it: python -m retro.run marathon")
 
 
 def _next(route: Route, package: GamePackage) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.lock import locked
 from retro.marathon.config import Config
 from retro.marathon.engine import Marathon
-from retro.marathon.rival import read_rival
+from retro.marathon.rival import Rival, read_rival
 from retro.marathon.store import open_saved
 from retro.packages import GamePackage, load_package
 from retro.search.guidance import open_guidance
@@ -25,16 +25,29 @@ Reporting = Callable[[GamePackage, Route], AbstractContextManager[Watcher]]
 def run_marathon(
     spec: str, config: Config, folder: Path, report: Reporting, hours: float = 0, frames: int = 0
 ) -> Route:
-    """Begin a marathon in a folder, or go on with the one that it holds; see `Marathon.go`.
+    """Begin a marathon in a folder that exists, or go on with the one that it holds; see `Marathon.go`.
 
     Raises:
         Problem: the folder holds something else, or something of the configuration does not fit the game.
     """
     package = load_package(spec)
     rival = None if config.reference is None else read_rival(config.reference, spec)
+    with locked(folder):  # before it is read: whoever holds it may yet write there
+        return _go(spec, package, config, folder, rival, report, hours, frames)
+
+
+def _go(
+    spec: str,
+    package: GamePackage,
+    config: Config,
+    folder: Path,
+    rival: Rival | None,
+    report: Reporting,
+    hours: float,
+    frames: int,
+) -> Route:
     saved = open_saved(folder, spec, package, config)
     with (
-        locked(folder),
         open_pool(spec, config.workers) as pool,
         open_guidance(spec, config.settings.guidance, config.seed, folder) as guidance,
         report(package, saved.route) as watch,

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from harness.errors import Problem
-from harness.files import canonical_json, parse_json, read_bytes, sha256_file, unwritable, write_atomic
+from harness.files import canonical_json, parse_json, read_bytes, sha256_file, write_atomic
 from retro.marathon.config import Config
 from retro.marathon.machine import Standing
 from retro.marathon.practice import Practice
@@ -60,7 +60,7 @@ class Saved:
 
 
 def open_saved(folder: Path, spec: str, package: GamePackage, config: Config) -> Saved:
-    """What a folder holds, to go on with, or a marathon that has not begun.
+    """What a folder holds, to go on with, or a marathon that has not begun; hold its lock first.
 
     Raises:
         Problem: the folder holds something else, or its file is malformed.
@@ -69,10 +69,6 @@ def open_saved(folder: Path, spec: str, package: GamePackage, config: Config) ->
     if not path.exists():
         if (folder / ROUTE).exists():
             raise Problem("holds another search", file=folder, remedy="choose another folder with --out")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(folder, error) from error
         return Saved(Route(spec, package.name, rom, config.seed, config.settings, package.source_sha256))
     try:
         saved = TypeAdapter(Saved).validate_json(canonical_json(parse_json(read_bytes(path), path, None)))

@@ -105,6 +105,14 @@ def test_a_second_one_in_the_folder_is_refused_while_the_first_works(folder: Pat
         first.kill()
 
 
+def test_no_other_search_works_in_its_folder(folder: Path) -> None:
+    command = [sys.executable, "-m", "retro.run"]
+    for words in (["improve", str(folder)], ["search", SPEC, "brief", "--out", str(folder)]):
+        done = subprocess.run([*command, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "holds a marathon. Remedy: go on with it: python -m retro.run marathon" in done.stderr
+
+
 def test_a_rivals_splits_stand_beside_ours(folder: Path, tmp_path: Path) -> None:
     rival = read_rival(folder / "movie.bk2", SPEC)
     route, package = read_run(folder)
