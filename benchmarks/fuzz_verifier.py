@@ -15,6 +15,7 @@ import argparse
 import importlib
 import io
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -176,4 +177,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    for ending in (signal.SIGINT, signal.SIGTERM):  # also of a command in a script's background
+        signal.signal(ending, signal.default_int_handler)
     run_command(main)
