@@ -198,7 +198,7 @@ def test_a_bad_pull_request_fails_the_job_and_leaves_a_summary(origin: Repositor
 GH = """
 echo "$@" >>"$(dirname "$0")/calls"
 case "$*" in
-*/files*) echo "$FILES" ;;
+*/git/trees/$HEAD_SHA\\ *) echo "$TREE" ;;
 */pulls/5\\ *) echo "$HEAD_NOW" ;;
 pr\\ comment*) cat >"$(dirname "$0")/comment" ;;
 *) exit 1 ;;
@@ -212,7 +212,8 @@ def commenter(tmp_path: Path) -> Iterator[Runner]:
     runner = Runner(tmp_path, ROOT)
     runner.stand_in("gh", GH)
     runner.stand_in("python3", f'exec {shlex.quote(sys.executable)} -S "$@"\n')
-    runner.variables |= {"PYTHONPATH": "", "HEAD_NOW": "c" * 40, "HEAD_SHA": "c" * 40, "FILES": "records/x"}
+    tree = subprocess.check_output(["git", "rev-parse", "HEAD:.github"], cwd=ROOT, text=True).strip()
+    runner.variables |= {"PYTHONPATH": "", "HEAD_NOW": "c" * 40, "HEAD_SHA": "c" * 40, "TREE": tree}
     yield runner
 
 
@@ -232,10 +233,11 @@ def test_what_was_found_is_commented_as_plain_text(commenter: Runner) -> None:
     )  # fmt: skip
 
 
-def test_a_pull_request_that_changes_workflows_is_not_believed(commenter: Runner) -> None:
+@pytest.mark.parametrize("tree", ["d" * 40, ""])
+def test_a_pull_request_with_other_workflows_is_not_believed(commenter: Runner, tree: str) -> None:
     (commenter.folder / "summary.json").write_text(summary())
-    assert commenter.run("comment.sh", FILES="README.md\n.github/workflows/records.yml")[0] == 0
-    assert "**This pull request changes .github/" in (commenter.folder / "bin/comment").read_text()
+    assert commenter.run("comment.sh", TREE=tree)[0] == 0
+    assert "**This pull request has another .github/" in (commenter.folder / "bin/comment").read_text()
 
 
 @pytest.mark.parametrize(
