@@ -12,7 +12,7 @@ from harness.files import canonical_json, open_file, parse_json, read_bytes
 
 LONGEST_FILE = 2**28  # bytes, unpacked
 MOST_MEMORY = 2**27  # bytes that unpacking may take
-LONGEST_JSON = 2**23  # bytes that are parsed at once
+LONGEST_JSON = 2**24  # bytes that are parsed at once; no line of evidence may be longer
 _CHUNK = 2**20
 _MAGIC = b"\xfd7zXZ\x00"
 
