@@ -3,6 +3,7 @@
 import datetime
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,10 @@ DESCRIPTION_LIMIT, CONTRIBUTOR_LIMIT = 200, 60
 
 # Markdown, HTML, mathematics and links; an underscore inside a word is plain text everywhere.
 _MARKUP = re.compile(r"[|`*<>\[\]\\~$]|(?<!\w)_|_(?!\w)|://|\bwww\.|&#?\w+;")
+
+# Counted as letters or marks, and yet nothing to see; or a tower of marks, which covers other lines.
+_UNSEEN = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U000e0100-\U000e01ef]")
+_MARKS = 3  # on one letter
 
 
 class _Entry(BaseModel):
@@ -194,6 +199,11 @@ def _text_fault(text: str, limit: int) -> str | None:
         return f"has {len(text)} characters, at most {limit} are allowed"
     if not text.isprintable():
         return "is not one line of printable characters"
+    if unseen := _UNSEEN.search(text):
+        return f"holds U+{ord(unseen.group()):04X} at character {unseen.start() + 1}, which nobody can see"
+    marks = "".join("m" if unicodedata.combining(character) else " " for character in text)
+    if (start := marks.find("m" * (_MARKS + 1))) >= 0:
+        return f"has more than {_MARKS} marks on the letter at character {start}"
     if markup := _MARKUP.search(text):
         return f"holds {markup.group()!r} at character {markup.start() + 1}, which Markdown would read"
     return None

@@ -119,6 +119,7 @@ def test_the_worse_score_is_the_lower_value_then_the_lower_interval() -> None:
         "CISPO & Muon, 3x3 kernels (half the steps)",
         "uses low_rank + 8-bit @ 2.5e-3; 50% fewer",
         "größer: #1!",
+        "gro\u0308ßer, Vi\u1ec7t, e\u0323\u0302",
     ],
 )
 def test_plain_descriptions_are_allowed(text: str) -> None:
@@ -131,6 +132,8 @@ def test_plain_descriptions_are_allowed(text: str) -> None:
         ("", "is empty"), ("  ", "is empty"), (" a", "begins or ends"), ("a\nb", "not one line"),
         ("a\tb", "not one line"), ("a\u202eb", "not one line"), ("a\u200bb", "not one line"),
         ("\x1b[31m", "not one line"), ("x" * (DESCRIPTION_LIMIT + 1), "201 characters"),
+        ("\u3164", "holds U+3164 at character 1"), ("a\u2800", "nobody can see"),
+        ("ab\u0301\u0301\u0301\u0301", "more than 3 marks on the letter at character 2"),
         ("a|b", "'|' at character 2"), ("`a`", "'`'"), ("*a*", "'*'"), ("_a_", "'_'"), ("a > b", "'>'"),
         ("<img>", "'<'"), ("[a](b)", "'['"), ("a\\b", "'\\\\'"), ("~a~", "'~'"), ("$a$", "'$'"),
         ("http://a.b", "'://'"), ("www.a.b", "'www.'"), ("a&lt;b", "'&lt;'"), ("a&#60;", "'&#60;'"),
