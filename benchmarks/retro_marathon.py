@@ -3,7 +3,7 @@
     python -m benchmarks.retro_marathon quarterstep marathon --minutes 60 --kills 6
 
 Each start but the last is ended by `kill -9`, after a time that is drawn from the seed; the last is stopped
-by Ctrl-C. After each the movie on disk is replayed from power-on in a fresh process and compared with what
+by SIGTERM. After each the movie on disk is replayed from power-on in a fresh process and compared with what
 it claims. The table tells of that; with --figure the movie's frames over time are drawn as SVG.
 """
 
@@ -79,13 +79,13 @@ def run(spec: str, config: str, folder: Path, times: list[float]) -> list[Start]
                 raise Problem(f"the marathon ended by itself with status {process.returncode}")
             except subprocess.TimeoutExpired:
                 last = number == len(times)
-                process.send_signal(signal.SIGINT if last else signal.SIGKILL)
+                process.send_signal(signal.SIGTERM if last else signal.SIGKILL)
         seconds = time.monotonic() - began
         if not (folder / MOVIE).exists():  # killed before there was one
             continue
         shown = verify(folder / MOVIE, spec)
         reached = list(shown.replay.splits)[-1]
-        how = "Ctrl-C" if last else "kill -9"
+        how = "SIGTERM" if last else "kill -9"
         starts.append(Start(seconds, how, shown.replay.frames, reached, shown.differences))
     return starts
 

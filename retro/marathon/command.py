@@ -1,5 +1,6 @@
 """The marathon on the command line, see `retro.run`."""
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -32,8 +33,13 @@ def run_marathon(
     """
     package = load_package(spec)
     rival = None if config.reference is None else read_rival(config.reference, spec)
-    with locked(folder):  # before it is read: whoever holds it may yet write there
-        return _go(spec, package, config, folder, rival, report, hours, frames)
+    # A machine that goes down says so by SIGTERM; and what a script runs in the background ignores SIGINT.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with locked(folder):  # before it is read: whoever holds it may yet write there
+            return _go(spec, package, config, folder, rival, report, hours, frames)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _go(

@@ -5,10 +5,12 @@ and then, and on Ctrl-C. So a marathon may be stopped or killed at any time.
 """
 
 import time
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.errors import Problem
 from retro.inputs import parse_inputs
 from retro.marathon import machine
 from retro.marathon.config import Config
@@ -74,7 +76,7 @@ class Marathon(Searches):
         except Enough:
             self._stop("its bound is reached")
         except KeyboardInterrupt:
-            self._stop("by Ctrl-C")
+            self._stop("it was stopped")
             raise
 
     def _take_up(self) -> None:
@@ -164,8 +166,9 @@ class Marathon(Searches):
     def _keep_movie(self) -> None:
         """Write the route as a movie, unless it is there, and its splits."""
         path, inputs = self.folder / MOVIE, self.route.inputs(self._buttons)
-        if path.exists() and list(read_movie(path).inputs) == inputs:
-            return
+        with suppress(Problem):  # there is none yet, or it is damaged
+            if list(read_movie(path).inputs) == inputs:
+                return
         known = self._shown
         shown = known[1] if known is not None and known[0] == inputs else self._replay(self.route.pieces)
         write_movie(path, make_movie(self.package, inputs, shown))

@@ -3,6 +3,7 @@
 What is found leads on, or takes a place in the run, only after a fresh process has replayed the run with it.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,8 @@ from retro.search.route import SAVE_EVERY, Piece, RouteSearch, Watcher, runs_of
 from retro.search.segment import SegmentSearch, Solution
 from retro.search.storage import load_search, save_search
 from retro.search.world import Beginning
+
+SAVE_SECONDS = 60.0  # between two savings of the search in work, at most; on a slow machine frames take long
 
 
 class Searches(RouteSearch):
@@ -240,14 +243,14 @@ class Searches(RouteSearch):
     def _work(self, search: SegmentSearch) -> None:
         """Search to the end, and shave; save now and then."""
         self._open(search)
-        saved = search.frames
+        saved, when = search.frames, time.monotonic()
         try:
             while search.ending == "searching":
                 search.round(self._pool)
                 self._watch("search", search)
-                if search.frames - saved >= SAVE_EVERY:
+                if search.frames - saved >= SAVE_EVERY or time.monotonic() - when >= SAVE_SECONDS:
                     self._keep_search(search)
-                    saved = search.frames
+                    saved, when = search.frames, time.monotonic()
             while search.shave(self._pool):
                 self._watch("shave", search)
         finally:  # by Ctrl-C too

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.errors import Problem
 from retro.marathon import engine, searches
 from retro.marathon.config import Config
 from retro.marathon.engine import Marathon
@@ -63,6 +64,8 @@ def without_a_console(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, int]]
 
     class Movie:
         def __init__(self, path: Path) -> None:
+            if not path.exists():
+                raise Problem("there is none")
             self.inputs = tuple(map(int, path.read_text().split()))
 
     def again(spec: str, inputs: Any) -> Replay:

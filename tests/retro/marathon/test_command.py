@@ -82,12 +82,22 @@ def test_it_goes_on_after_every_kill(folder: Path) -> None:
     assert (folder / "splits.md").read_text().startswith("# Quarterstep: ")
 
 
-def test_ctrl_c_stops_it(folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_movie_is_written_again(folder: Path, tmp_path: Path) -> None:
+    before = (folder / "movie.bk2").read_bytes()
+    for damaged in (b"", before[: len(before) // 2]):
+        (folder / "movie.bk2").write_bytes(damaged)
+        with start(folder, configuration(tmp_path), "--frames", "1") as process:
+            process.communicate(timeout=120)
+        assert (folder / "movie.bk2").read_bytes() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_it_and_sigterm(folder: Path, tmp_path: Path, number: signal.Signals) -> None:
     before = len(lines(folder))
     with start(folder, configuration(tmp_path)) as process:
         while len(lines(folder)) == before:
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         process.communicate(timeout=60)
     assert process.returncode == 130
     assert lines(folder)[before:] == ["begun", "stopped"]
