@@ -28,7 +28,7 @@ from harness.checks.folder import hashed_files
 from harness.checks.run import describe
 from harness.eligibility import eligibility
 from harness.errors import Problem, run_command
-from harness.files import read_bytes, sha256_file, write_atomic
+from harness.files import read_bytes, read_text, sha256_file, write_atomic
 from harness.log import read_log
 from harness.manifest import read_manifest
 from harness.pull import pull_for_record
@@ -173,7 +173,7 @@ def _refuse_second_copy(run: Path, folder: Path) -> None:
 
 def _words(path: Path) -> Words:
     record = read_record(path / RECORD)
-    readme = read_bytes(path / README).decode()
+    readme = read_text(path / README)
     return Words(record.name, record.number, record.description, record.contributors, readme)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from harness import figures
 from harness.errors import Problem, run_command
-from harness.files import read_bytes, write_atomic
+from harness.files import read_bytes, read_text, write_atomic
 from harness.readme import RESULTS, block_names, interval, replace_block, results_block
 from harness.record import (
     CURVE,
@@ -129,7 +129,7 @@ def with_boards(document: str, entries: Sequence[Entry], root: Path = ROOT) -> s
 def refresh(root: Path = ROOT, *, write: bool = True, records_only: bool = False) -> list[Path]:
     """Make all that is generated anew, or only what lies in the records' folders; returns what differed."""
     entries = read_records(root)
-    wanted = {} if records_only else shared_files(read_bytes(root / README).decode(), entries, root)
+    wanted = {} if records_only else shared_files(read_text(root / README), entries, root)
     for entry in entries:
         wanted |= own_files(entry)
     different = [
@@ -154,7 +154,7 @@ def shared_files(document: str, entries: Sequence[Entry], root: Path = ROOT) -> 
 def own_files(entry: Entry) -> dict[Path, str]:
     """What is made in a record's folder, path -> text: its results, its curve and the track's reports."""
     folder, record, track = entry.folder, entry.record, load_track(entry.record.track)
-    readme = read_bytes(folder / README).decode()
+    readme = read_text(folder / README)
     return {
         folder / README: replace_block(
             readme, RESULTS, results_block(record, track), file=str(folder / README)

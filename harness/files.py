@@ -69,6 +69,15 @@ def read_bytes(path: Path) -> bytes:
         raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
 
 
+def read_text(path: Path) -> str:
+    """The text of a file, line ends as they are; a Problem as `read_bytes`, or where it is not UTF-8."""
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise Problem(f"is not UTF-8: {error.reason}", file=path, line=line) from None
+
+
 def sha256_bytes(content: bytes) -> str:
     """SHA-256 in lowercase hex."""
     return hashlib.sha256(content).hexdigest()

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import Problem, run_command
-from harness.files import read_bytes, write_atomic
+from harness.files import read_text, write_atomic
 from harness.record import README, RECORD, FolderName, read_record
+from harness.standing import LEDGER, read_standings
 from harness.track import ROOT
 
 
@@ -25,7 +26,7 @@ def renumber(path: Path) -> Path:
     """Give the record in a folder the next number; returns its new folder.
 
     Raises:
-        Problem: there is no record, or none beside it that has its number.
+        Problem: there is no record, or none beside it that has its number, or the ledger names it.
     """
     if not (path / RECORD).is_file():
         raise Problem("is no record", file=path, remedy="give a folder records/<track>/<record>")
@@ -34,9 +35,12 @@ def renumber(path: Path) -> Path:
     if all(FolderName.parse(other.name).number != record.number for other in others):
         remedy = "merge the main branch first, if the number was taken there"
         raise Problem(f"no other record here has the number {record.number}", file=path, remedy=remedy)
+    if path.name in read_standings(path.parent):
+        remedy = "renumber the other record of this number"
+        raise Problem(f"{LEDGER} names it, so it keeps its number", file=path, remedy=remedy)
     number = next_number(path.parent)
     title = re.compile(rf"(?m)^(# .*, record ){record.number}(: {re.escape(record.name)})$")
-    text = title.sub(rf"\g<1>{number}\g<2>", read_bytes(path / README).decode(), count=1)
+    text = title.sub(rf"\g<1>{number}\g<2>", read_text(path / README), count=1)
     renumbered = record.model_copy(update={"number": number})
     place = path.rename(path.with_name(renumbered.folder_name))
     write_atomic(place / RECORD, renumbered.dump())

@@ -8,6 +8,7 @@ from pull_requests import Repository, make_repository
 from harness.errors import Problem
 from harness.record import read_record
 from harness.renumber import main, next_number, renumber
+from harness.standing import main as standing
 from harness.submission.review import review
 from harness.verify import verify_record
 
@@ -64,3 +65,19 @@ def test_a_number_that_nobody_took_stays(original: Repository) -> None:
     with pytest.raises(Problem, match="is no record"):
         main([str(path / "verification")], root=original.path)
     assert next_number(path.parent) == 3 and next_number(path / "verification") == 1
+
+
+def test_a_record_that_the_ledger_names_keeps_its_number(merged: Repository) -> None:
+    path = merged / merged.record
+    assert standing(["invalidate", str(path), "--reason", "Played twice"], root=merged.path) == 0
+    with pytest.raises(Problem, match=r"standing\.jsonl names it, so it keeps its number"):
+        renumber(path)
+    assert path.is_dir()
+
+
+def test_a_readme_that_is_no_text_is_named_before_anything_changes(merged: Repository) -> None:
+    path = merged / merged.record
+    (path / "README.md").write_bytes(b"# Squares\n\xff")
+    with pytest.raises(Problem, match=r"README\.md:2: is not UTF-8"):
+        renumber(path)
+    assert path.is_dir()
