@@ -122,17 +122,20 @@ def progress(folder: Path) -> list[tuple[float, int]]:
 def draw(folder: Path, title: str, ends: list[float]) -> str:
     """The frames of the movie over time as SVG text; dotted lines are the ends of starts."""
     points = progress(folder)
-    figure = Figure(figsize=(7, 3.2), layout="constrained")
-    axes = figure.subplots()
-    minutes, frames = zip(*[*points, (ends[-1], points[-1][1])], strict=True)
-    axes.step(minutes, frames, where="post")
-    for end in ends[:-1]:
-        axes.axvline(end, linestyle=":", linewidth=0.8, color="0.5")
-    axes.set(
-        xlabel="minutes, with kills at the dotted lines", ylabel="frames of the movie", xlim=(0, ends[-1])
-    )
-    axes.set_title(f"{title}: a marathon")
-    return figures.svg(figure)
+    if not points:
+        raise Problem("the ending was not reached: there is nothing to draw", file=folder)
+    minutes, frames = zip(*[*points, (max(ends[-1], points[-1][0]), points[-1][1])], strict=True)
+    with figures.style():
+        figure = Figure(figsize=(7, 3.2), layout="constrained")
+        axes = figure.subplots()
+        axes.step(minutes, frames, where="post")
+        for end in ends[:-1]:
+            axes.axvline(end, linestyle=":", linewidth=0.8, color="0.5")
+        axes.set(
+            xlabel="minutes; killed at the dotted lines", ylabel="frames of the movie", xlim=(0, minutes[-1])
+        )
+        axes.set_title(f"{title}: a marathon")
+        return figures.svg(figure)
 
 
 if __name__ == "__main__":
