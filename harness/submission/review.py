@@ -94,12 +94,20 @@ def _fault_of_recipe(
 
 
 def _is_open(track: str, path: str) -> bool:
-    """Whether a path is one of the files that a recipe of the track may change besides speedrun.py."""
+    """Whether a path is one of the files that a recipe of the track may change besides speedrun.py.
+
+    A fixed file may lie among them, and is none.
+    """
+    rules = load_track(track)
     with TemporaryDirectory() as folder:
         place = Path(folder) / path
         place.parent.mkdir(parents=True)
         place.touch()
-        return any(place in Path(folder).glob(pattern) for pattern in load_track(track).open_files)
+
+        def among(patterns: Sequence[str]) -> bool:
+            return any(place in Path(folder).glob(pattern) for pattern in patterns)
+
+        return among(rules.open_files) and not among(rules.fixed_files)
 
 
 def _entries(root: Path) -> tuple[list[Entry], list[str]]:

@@ -101,19 +101,26 @@ def test_words_of_a_standing_record_may_change_and_are_pointed_at(repository: Re
 def test_open_files_that_a_record_ran_come_along(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    track = replace(TRACK, open_files=("toy_track/prompts/*",))
+    track = replace(
+        TRACK,
+        open_files=("toy_track/prompts/*",),
+        fixed_files=(*TRACK.fixed_files, "toy_track/prompts/render.py"),
+    )
     monkeypatch.setattr("harness.submission.review.load_track", lambda name: track)
-    run = {f"toy_track/{name}": sha256_bytes(b"Think.\n") for name in ("prompts/a.md", "model.py")}
+    names = ("prompts/a.md", "prompts/render.py", "model.py")
+    run = {f"toy_track/{name}": sha256_bytes(b"Think.\n") for name in names}
     monkeypatch.setattr("harness.submission.review.ran", lambda record: run)
     put("toy_track/prompts/a.md", "Think.\n")(repository)
     repository.commit()
     assert wrong(look(repository)) == ""
     put("toy_track/prompts/a.md", "Do not.\n")(repository)
     put("toy_track/model.py", "Think.\n")(repository)
+    put("toy_track/prompts/render.py", "Think.\n")(repository)
     repository.commit()
     assert wrong(look(repository)).split("\n") == [
         "toy_track/model.py: is no part of a record; leave it to a pull request of its own",
         "toy_track/prompts/a.md: is not what a record in this pull request ran; leave it out",
+        "toy_track/prompts/render.py: is no part of a record; leave it to a pull request of its own",
     ]
 
 
