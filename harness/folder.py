@@ -65,10 +65,17 @@ def run_manifest(path: Path, track_name: str | None = None) -> Manifest:
 
 
 def stage(path: Path) -> Literal["training", "evaluation", "complete"]:
-    """What is left to do of a run; a last line of its log that was cut short does not count."""
+    """What is left to do of a run; a last line of its log that was cut short does not count.
+
+    Raises:
+        Problem: a line of the log is no JSON object.
+    """
     content = read_bytes(path / LOG_NAME)
     lines = content[: content.rfind(b"\n") + 1].splitlines()
     events = [parse_json(line, path / LOG_NAME, number) for number, line in enumerate(lines, start=1)]
+    for number, event in enumerate(events, start=1):
+        if not isinstance(event, dict):
+            raise Problem("not a JSON object", file=path / LOG_NAME, line=number)
     if events and events[-1].get("status") == "complete":
         return "complete"
     return "evaluation" if any(event.get("event") == "checkpoint" for event in events) else "training"

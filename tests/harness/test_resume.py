@@ -10,6 +10,7 @@ import pytest
 
 from harness.eligibility import eligibility
 from harness.errors import Problem
+from harness.folder import stage
 from harness.launch import launch
 from harness.lock import locked
 from harness.log import read_log
@@ -273,3 +274,10 @@ def test_saving_often_is_a_flag_and_seldom_is_not(
     manifest = read_manifest(path / "manifest.json")
     state = read_state(path, manifest.run_id)
     assert manifest.flags == ("--save-every",) and state is not None and state.step == 11
+
+
+@pytest.mark.parametrize("line", ["[]", "1", "null", '"checkpoint"'])
+def test_a_line_that_is_no_event_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "log.jsonl").write_text(f'{{"event":"run_start"}}\n{line}\n')
+    with pytest.raises(Problem, match=r"log\.jsonl:2: not a JSON object"):
+        stage(tmp_path)
