@@ -32,6 +32,15 @@ FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--autoplay-policy=no-user-gesture-required"),
 )
+_BRIGHT = """() => {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 16;
+  const context = canvas.getContext("2d");
+  context.drawImage(document.querySelector("#frame"), 0, 0, 16, 16);
+  return context.getImageData(0, 0, 16, 16).data.reduce((sum, value) => sum + value) > 256 * 255 + 10000;
+}"""
+"""Whether the newest frame is not black, as it is between two levels."""
+
 CONFIG = """
 seed = 3
 workers = 4
@@ -95,6 +104,7 @@ def _show(page: Any, folder: Path, environment: dict[str, str]) -> None:
     with subprocess.Popen(improve, env=environment):
         page.wait_for_function("() => document.querySelector('#badge').className.includes('live')")
         page.wait_for_function("() => document.querySelector('#state').textContent === 'level-2'")
+        page.wait_for_function(_BRIGHT)
         page.locator("#rows button:not(:disabled)").nth(2).click()
         page.evaluate("() => document.querySelector('#movie').play()")
         page.wait_for_function("() => document.querySelector('#movie').currentTime > 2")
@@ -119,7 +129,7 @@ def _show(page: Any, folder: Path, environment: dict[str, str]) -> None:
 def _save(of: Any, name: str, **whole: bool) -> None:
     """A picture in few colours, which makes it small."""
     content = io.BytesIO()
-    Image.open(io.BytesIO(of.screenshot(**whole))).quantize(128, dither=Image.Dither.NONE).save(
+    Image.open(io.BytesIO(of.screenshot(**whole))).quantize(256, dither=Image.Dither.NONE).save(
         content, "png", optimize=True
     )
     write_atomic(FIGURES / f"{name}.png", content.getvalue())

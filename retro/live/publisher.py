@@ -136,6 +136,8 @@ class Publisher:
         if search is not None:
             if search is self._search:
                 self._emulated += search.frames - self._counted
+            elif search.rounds <= 1:  # it has just begun, and was not taken up from a file
+                self._emulated += search.frames
             self._search, self._counted = search, search.frames
 
     def _publish(
