@@ -158,8 +158,9 @@ def draw_curve(
 
 
 def time_axis(axes: Axes, longest: float) -> None:
-    """Ticks at round times for a horizontal axis of so many seconds."""
+    """Ticks at round times for a horizontal axis of so many seconds, or as many as are drawn."""
     axes.set_xlim(left=0)
+    longest = max([longest, *(abs(end) for end in axes.dataLim.intervalx if np.isfinite(end))])
     if longest < 120:
         axes.set_xlabel("time (s)")
     else:

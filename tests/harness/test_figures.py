@@ -149,3 +149,10 @@ def test_history_steps_down_with_each_verified_record_that_is_faster(drawn: list
 def test_a_history_of_one_pending_record_is_drawn(drawn: list[Figure]) -> None:
     figures.history([make_record(verification=None)], TRACK)
     assert {text.get_text() for text in drawn[0].axes[0].texts} == {"idea-1 7:12 (pending)"}
+
+
+def test_a_step_far_behind_the_time_told_draws_few_ticks() -> None:
+    axes = Figure().subplots()
+    axes.plot([0.0, 3e7], [0.0, 1.0])
+    figures.time_axis(axes, 130.0)
+    assert 2 <= len(axes.get_xticks()) < 20
