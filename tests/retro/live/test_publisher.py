@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,7 @@ def test_a_full_disk_is_told_once(
         (("juggle", None, [], Counts(), []), "search"),
         (("search", None, [], Counts(), [{"event": "begun"}]), "note"),
         (("search", None, [], Counts(), [{**LINE, "event": "slept"}]), "event"),
-        (("search", object(), [], Counts(), []), "frames"),
+        (("search", object(), [], Counts(), []), "beginning"),
         (("search", None, [None], Counts(), []), "inputs"),
     ],
 )
@@ -206,6 +207,19 @@ def test_a_call_between_two_publications_costs_microseconds(watched: Publisher, 
     for _ in range(10_000):
         watched.update("search", None, pieces, Counts(), [])
     assert time.process_time() - began < 1.0  # 100 microseconds each, on any machine
+
+
+def test_frames_of_all_searches_count_but_those_of_before(watched: Publisher) -> None:
+    for frames, rounds in ((500, 1), (900, 2)):
+        begun = SimpleNamespace(frames=frames, rounds=rounds)
+        watched._search = begun if rounds > 1 else None  # type: ignore[assignment]
+        watched._count(begun)  # type: ignore[arg-type]
+    assert watched._emulated == 900
+    taken_up = SimpleNamespace(frames=70_000, rounds=90)
+    watched._count(taken_up)  # type: ignore[arg-type]
+    taken_up.frames += 300
+    watched._count(taken_up)  # type: ignore[arg-type]
+    assert watched._emulated == 1200
 
 
 @pytest.mark.parametrize("count", range(1, 13))
