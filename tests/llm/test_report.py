@@ -3,7 +3,7 @@
 import itertools
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,14 @@ def write_run(folder: Path, kinds: Callable[[Puzzle], list[Callable[[Puzzle], Co
     ]
     write_evidence(folder / TRACK.evidence_name, header, rows)
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def any_model() -> Iterator[None]:
+    """Evidence is judged as that of a large model, which can write any text."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("llm.track.words_of", lambda folder: None)
+        yield
 
 
 @pytest.fixture(scope="module")

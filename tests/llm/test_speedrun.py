@@ -619,6 +619,7 @@ def test_smoke_goes_the_whole_way(smoke_run: tuple[Path, str]) -> None:
         "checkpoint",
         "checkpoint.json",
         "evidence.jsonl.xz",
+        ".lock",
     }
     assert log.status == "complete" and "pass@1" in output and "No record" in output
     assert "it is a smoke run" in eligibility(manifest, log)
