@@ -41,6 +41,11 @@ def call(label: str, /, **changes: Any) -> Step:
     return play(lambda rows: rows[first(rows, label=label)].update(changes))
 
 
+def calls(label: str, /, **changes: Any) -> Step:
+    """Other fields in all calls of a label."""
+    return play(lambda rows: [row.update(changes) for row in rows if _of(row, label)])
+
+
 def drop(label: str) -> Step:
     """The calls of a label left out, and their tokens with them."""
     return play(lambda rows: rows.__setitem__(slice(None), [row for row in rows if not _of(row, label)]))
@@ -120,7 +125,7 @@ FORGERIES: list[Forgery] = [
     # ---- episodes ----
     Forgery("an action added", actions(lambda some: some.insert(0, "turn left")), ("evidence",), "", SECOND),
     Forgery(
-        "an action after the end", actions(lambda some: some.append("done")), ("evidence",),
+        "actions after the end", actions(lambda some: some.extend(["done"] * 1_000)), ("evidence",),
         "comes after the", SECOND,
     ),
     Forgery("an action left out", actions(lambda some: some.pop(0)), ("evidence",), "expected", SECOND),
@@ -201,7 +206,9 @@ FORGERIES: list[Forgery] = [
         "an episode that nothing told what to do", drop("eval/000001"), ("evidence",), "no call eval/000001",
         SECOND,
     ),
-    Forgery("answers that say nothing", call("eval/000000", reply=""), ("evidence",), "was answered", SECOND),
+    Forgery(
+        "answers that say nothing", calls("eval/000000", reply=""), ("evidence",), "was answered", SECOND,
+    ),
     Forgery(
         "a call of no episode", call("eval/000004/003", label="eval/000009/000"), ("evidence",),
         "no such episode", SECOND,

@@ -151,7 +151,7 @@ FORGERIES: list[Forgery] = [
     ),
     Forgery(
         "checkpoint over the size limit", write("checkpoint.safetensors", b"\0" * (SIZE_LIMIT + 1)),
-        ("plain_files", "checkpoint", "checkpoint_form", "evidence_distinct", "file_hashes"),
+        ("plain_files", "checkpoint", "checkpoint_form", "evidence", "file_hashes"),
         "at most 8,388,608", EITHER,
     ),
     # ---- what training read ----
