@@ -28,10 +28,10 @@ from harness.checks.folder import hashed_files
 from harness.checks.run import describe
 from harness.eligibility import eligibility
 from harness.errors import Problem, run_command
+from harness.fetch import fetch_for_record
 from harness.files import read_bytes, read_text, sha256_file, write_atomic
 from harness.log import read_log
 from harness.manifest import read_manifest
-from harness.pull import pull_for_record
 from harness.readme import RESULTS, replace_block, results_block, scaffold
 from harness.record import (
     CONTRIBUTOR_PLACEHOLDER,
@@ -280,7 +280,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
         raise Problem("RUN and one of DEST and VERIFY_OF must be set", remedy="./assemble_record.sh --help")
     run = Path(given["RUN"])
     if given["SOURCE"] == "modal":
-        run = pull_for_record(given["RUN"], root / "outputs")
+        run = fetch_for_record(given["RUN"], root / "outputs")
     if given["VERIFY_OF"]:
         assembled = add_verification(run, Path(given["VERIFY_OF"]), root=root)
     else:

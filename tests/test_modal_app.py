@@ -16,10 +16,10 @@ from modal_server import STATUS
 
 import modal_app
 from harness.errors import Problem
+from harness.fetch import fetch_run
 from harness.files import read_model, sha256_bytes, write_model
 from harness.log import read_log
 from harness.manifest import overriding, read_git, read_manifest
-from harness.pull import pull
 from harness.remote import Listing, StoredFile
 from harness.track import ROOT, available_tracks, load_track
 from llm.track import TASKS
@@ -274,14 +274,14 @@ def test_fetching_by_the_client_itself_trusts_no_byte(
         (run / name).write_bytes(data)
     files = {name: StoredFile(size=len(data), sha256=sha256_bytes(data)) for name, data in content.items()}
     write_model(run.parent / "files.json", Listing(status=0, files=files))
-    fetched = pull("some-launch", tmp_path)
+    fetched = fetch_run("some-launch", tmp_path)
     assert {path.name: path.read_bytes() for path in fetched.iterdir()} == content
 
     (run / "evidence.jsonl.short").touch()  # the client fills the rest with zeros and reports success
     with pytest.raises(Problem, match=r"run/evidence.jsonl: came with other bytes than it was stored with"):
-        pull("some-launch", tmp_path / "again")
+        fetch_run("some-launch", tmp_path / "again")
     with pytest.raises(Problem, match=r"other-launch/files.json: could not be fetched .*No such file"):
-        pull("other-launch", tmp_path)
+        fetch_run("other-launch", tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"some-launch", "again"}
     assert not list((tmp_path / "again").iterdir())
 

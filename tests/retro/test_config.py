@@ -8,27 +8,12 @@ import pytest
 from harness.errors import Problem
 from retro.config import CONFIGS, read_config
 from retro.search.modes import load_mode
+from retro_configs import refused, with_line
 
 SHIPPED = sorted(path.stem for path in CONFIGS.glob("*.toml") if path.stem != "marathon")
 TEXT = (CONFIGS / "quick.toml").read_text()
 KEYS = [line.split(" ", 1)[0] for line in TEXT.splitlines() if " = " in line]
 NUMBERS = [key for key in KEYS if key not in ("walks", "frontier", "tree")]
-
-
-def with_line(key: str, value: str | None) -> tuple[str, int]:
-    """The quick configuration with another value for a key, or without it; and the line's number."""
-    lines = TEXT.splitlines()
-    number = next(place for place, line in enumerate(lines) if line.startswith(f"{key} = "))
-    lines[number : number + 1] = [] if value is None else [f"{key} = {value}"]
-    return "\n".join(lines) + "\n", number + 1
-
-
-def refused(path: Path, text: str) -> Problem:
-    path.write_text(text)
-    with pytest.raises(Problem) as caught:
-        read_config(str(path))
-    assert caught.value.file == str(path)
-    return caught.value
 
 
 @pytest.fixture
@@ -53,27 +38,27 @@ def test_the_shipped_ones_share_the_time_as_documented() -> None:
 def test_all_keys_of_a_configuration_are_read(path: Path) -> None:
     assert len(NUMBERS) >= 11
     for place, key in enumerate(NUMBERS):
-        path.write_text(with_line(key, str(50 + place))[0])
+        path.write_text(with_line(TEXT, key, str(50 + place))[0])
         config = read_config(str(path))
         assert 50 + place in (config.seed, config.workers, *vars(config.settings).values())
 
 
 @pytest.mark.parametrize("key", NUMBERS)
 def test_a_missing_key_is_named(path: Path, key: str) -> None:
-    problem = refused(path, with_line(key, None)[0])
+    problem = refused(read_config, path, with_line(TEXT, key, None)[0])
     assert problem.reason == f"the setting {key!r} is missing"
 
 
 def test_a_missing_table_is_named(path: Path) -> None:
-    problem = refused(path, TEXT[: TEXT.index("[modes]")])
+    problem = refused(read_config, path, TEXT[: TEXT.index("[modes]")])
     assert problem.reason == "the setting 'modes' is missing"
 
 
 @pytest.mark.parametrize("key", NUMBERS)
 @pytest.mark.parametrize("value", ["-1", "1.5", '"two"', "true", "[1]", "2026-01-01"])
 def test_a_malformed_value_is_named_with_its_line(path: Path, key: str, value: str) -> None:
-    text, line = with_line(key, value)
-    problem = refused(path, text)
+    text, line = with_line(TEXT, key, value)
+    problem = refused(read_config, path, text)
     assert problem.reason.startswith(f"{key} is ")
     assert problem.line == line
 
@@ -81,8 +66,8 @@ def test_a_malformed_value_is_named_with_its_line(path: Path, key: str, value: s
 @pytest.mark.parametrize("value", ["-1", "inf", "nan", '"much"', "true"])
 @pytest.mark.parametrize("mode", ["walks", "tree"])
 def test_a_malformed_share_is_named_with_its_line(path: Path, mode: str, value: str) -> None:
-    text, line = with_line(mode, value)
-    problem = refused(path, text)
+    text, line = with_line(TEXT, mode, value)
+    problem = refused(read_config, path, text)
     assert f"the share of mode {mode!r}" in problem.reason
     assert problem.line == line
 
@@ -91,8 +76,8 @@ def test_a_malformed_share_is_named_with_its_line(path: Path, mode: str, value: 
     ("key", "value"), [("workers", "257"), ("seed", "2_147_483_648"), ("items", "10_001")]
 )
 def test_a_number_too_large_to_work_with_is_refused(path: Path, key: str, value: str) -> None:
-    text, line = with_line(key, value)
-    problem = refused(path, text)
+    text, line = with_line(TEXT, key, value)
+    problem = refused(read_config, path, text)
     assert re.search(rf"{key} is [\d,]+, expected .*(to|at most) [\d,]+$", problem.reason)
     assert problem.line == line
 
@@ -102,16 +87,16 @@ def test_a_mode_whose_module_fails_is_named_with_its_line(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "mode_that_leaves.py").write_text("raise SystemExit(0)")
-    problem = refused(path, TEXT.replace("frontier = ", '"mode_that_leaves:Mode" = '))
+    problem = refused(read_config, path, TEXT.replace("frontier = ", '"mode_that_leaves:Mode" = '))
     assert problem.reason == "there is no search mode 'mode_that_leaves:Mode': SystemExit: 0"
     assert problem.line is not None
 
 
 def test_an_unknown_key_is_named_with_its_line(path: Path) -> None:
-    problem = refused(path, "patients = 3\n" + TEXT)
+    problem = refused(read_config, path, "patients = 3\n" + TEXT)
     assert problem.reason == "unknown setting 'patients'"
     assert problem.line == 1
-    problem = refused(path, TEXT.replace("patience ", "patients ", 1))
+    problem = refused(read_config, path, TEXT.replace("patience ", "patients ", 1))
     assert problem.reason == "unknown setting 'patients'"
     assert problem.line is not None
     assert TEXT.splitlines()[problem.line - 1].startswith("patience ")
@@ -120,26 +105,26 @@ def test_an_unknown_key_is_named_with_its_line(path: Path) -> None:
 @pytest.mark.parametrize(("key", "line"), [('"seed "', 1), ("'unknown'", 1), ("[table]", 1)])
 def test_odd_keys_are_unknown_too(path: Path, key: str, line: int) -> None:
     text = f"{key}\nx = 1\n" if key.startswith("[") else f"{key} = 3\n"
-    problem = refused(path, TEXT + "\n" + text if key.startswith("[") else text + TEXT)
+    problem = refused(read_config, path, TEXT + "\n" + text if key.startswith("[") else text + TEXT)
     assert problem.reason.startswith("unknown setting")
 
 
 @pytest.mark.parametrize("value", ["3", '"walks"', "[]"])
 def test_modes_that_are_no_table_are_named_with_their_line(path: Path, value: str) -> None:
-    problem = refused(path, f"modes = {value}\n" + TEXT[: TEXT.index("[modes]")])
+    problem = refused(read_config, path, f"modes = {value}\n" + TEXT[: TEXT.index("[modes]")])
     assert problem.reason == "modes is no table of mode = share"
     assert problem.line == 1
 
 
 def test_modes_without_a_share_are_named_with_their_line(path: Path) -> None:
     head = TEXT[: TEXT.index("[modes]")]
-    problem = refused(path, head + "[modes]\nwalks = 0\ntree = 0.0\n")
+    problem = refused(read_config, path, head + "[modes]\nwalks = 0\ntree = 0.0\n")
     assert problem.reason == "the shares of the modes add up to nothing"
     assert problem.line == 1 + head.count("\n")
 
 
 def test_a_mode_that_does_not_exist_is_named_with_its_line(path: Path) -> None:
-    problem = refused(path, TEXT.replace("frontier =", "frontiers ="))
+    problem = refused(read_config, path, TEXT.replace("frontier =", "frontiers ="))
     assert "frontiers" in problem.reason
     assert problem.line is not None
 
@@ -154,7 +139,7 @@ def test_a_mode_of_ones_own_is_taken(path: Path) -> None:
     [(TEXT + "\nseed =", None), ("seed = = 1\n" + TEXT, 1), ("seed = 1\n" + TEXT, 4), ("\n\n[", None)],
 )
 def test_what_is_no_toml_is_named_with_its_line(path: Path, text: str, line: int | None) -> None:
-    problem = refused(path, text)
+    problem = refused(read_config, path, text)
     assert problem.reason.startswith("no TOML")
     assert problem.line == line
 

@@ -4,28 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import Problem
 from retro.config import CONFIGS
 from retro.marathon.config import read_config
+from retro_configs import refused, with_line
 
 TEXT = (CONFIGS / "marathon.toml").read_text()
 KEYS = [line.split(" ", 1)[0] for line in TEXT.splitlines() if " = " in line.split("#")[0]]
-
-
-def changed(key: str, value: str | None) -> tuple[str, int]:
-    """The shipped configuration with another value for a key, or without it; and the line's number."""
-    lines = TEXT.splitlines()
-    number = next(place for place, line in enumerate(lines) if line.startswith(f"{key} = "))
-    lines[number : number + 1] = [] if value is None else [f"{key} = {value}"]
-    return "\n".join(lines) + "\n", number + 1
-
-
-def refused(path: Path, text: str) -> Problem:
-    path.write_text(text)
-    with pytest.raises(Problem) as caught:
-        read_config(str(path))
-    assert caught.value.file == str(path)
-    return caught.value
 
 
 @pytest.fixture
@@ -44,13 +28,13 @@ def test_the_shipped_configuration_loads_and_says_what_every_key_is() -> None:
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key not in ("walks", "frontier", "tree")])
 def test_every_key_is_required(path: Path, key: str) -> None:
-    problem = refused(path, changed(key, None)[0])
+    problem = refused(read_config, path, with_line(TEXT, key, None)[0])
     assert problem.reason == f"the setting {key!r} is missing"
 
 
 @pytest.mark.parametrize("table", ["search", "search.modes", "guidance"])
 def test_every_table_is_required(path: Path, table: str) -> None:
-    refused(path, TEXT.replace(f"[{table}]", "[unknown]"))
+    refused(read_config, path, TEXT.replace(f"[{table}]", "[unknown]"))
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -58,43 +42,47 @@ def test_every_table_is_required(path: Path, table: str) -> None:
 def test_a_malformed_value_is_named_with_its_line(path: Path, key: str, value: str) -> None:
     if key in ("walks", "frontier", "tree") and value == "1e9":
         return  # a share of any size
-    text, number = changed(key, value)
-    problem = refused(path, text)
+    text, number = with_line(TEXT, key, value)
+    problem = refused(read_config, path, text)
     assert problem.line == number
     assert key in problem.reason or value.strip('"') in problem.reason
 
 
 @pytest.mark.parametrize("after", ["seed", "settle", "policy"])
 def test_an_unknown_key_is_named_with_its_line(path: Path, after: str) -> None:
-    text, number = changed(
-        after, next(line for line in TEXT.splitlines() if line.startswith(after))[len(after) + 3 :]
+    text, number = with_line(
+        TEXT, after, next(line for line in TEXT.splitlines() if line.startswith(after))[len(after) + 3 :]
     )
     lines = text.splitlines()
     lines.insert(number, "setle = 3")
-    problem = refused(path, "\n".join(lines) + "\n")
+    problem = refused(read_config, path, "\n".join(lines) + "\n")
     assert problem.reason == "unknown setting 'setle'"
     assert problem.line == number + 1
 
 
 def test_what_is_no_toml_is_named_with_its_line(path: Path) -> None:
-    assert refused(path, "seed = 1\nworkers == 2\n").line == 2
+    assert refused(read_config, path, "seed = 1\nworkers == 2\n").line == 2
 
 
 def test_a_backend_needs_a_live_view_and_a_whole_url(path: Path) -> None:
-    text, number = changed("live_url", '"https://example.org"')
-    assert refused(path, text).line == number
-    text, number = changed("live_url", '"example.org"')
-    assert refused(path, text.replace("live = false", "live = true")).line == number
-    path.write_text(changed("live_url", '"https://example.org"')[0].replace("live = false", "live = true"))
+    text, number = with_line(TEXT, "live_url", '"https://example.org"')
+    assert refused(read_config, path, text).line == number
+    text, number = with_line(TEXT, "live_url", '"example.org"')
+    assert refused(read_config, path, text.replace("live = false", "live = true")).line == number
+    path.write_text(
+        with_line(TEXT, "live_url", '"https://example.org"')[0].replace("live = false", "live = true")
+    )
     assert read_config(str(path)).live_url == "https://example.org"
 
 
 def test_guidance_has_one_place(path: Path) -> None:
-    problem = refused(path, TEXT.replace("[search.modes]", "[search.guidance]\ntable = 0.5\n[search.modes]"))
+    problem = refused(
+        read_config, path, TEXT.replace("[search.modes]", "[search.guidance]\ntable = 0.5\n[search.modes]")
+    )
     assert problem.line is not None
 
 
 def test_a_reference_must_be_there(path: Path) -> None:
-    text, number = changed("reference", '"nowhere.bk2"')
-    problem = refused(path, text)
+    text, number = with_line(TEXT, "reference", '"nowhere.bk2"')
+    problem = refused(read_config, path, text)
     assert (problem.reason, problem.line) == ("there is no file 'nowhere.bk2'", number)

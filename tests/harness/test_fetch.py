@@ -10,8 +10,8 @@ import pytest
 
 from harness.assemble import main
 from harness.errors import Problem
+from harness.fetch import fetch_for_record, fetch_run
 from harness.files import write_model
-from harness.pull import pull, pull_for_record
 from harness.remote import Listing, StoredFile, carry_out
 from harness.track import ROOT
 from toy_track.records import make_checkout, make_run, plain_machine
@@ -89,7 +89,7 @@ def outputs(checkout: Path) -> list[str]:
 
 
 def test_a_run_comes_as_it_was(checkout: Path, stored: Path) -> None:
-    run = pull(LAUNCH, checkout / "outputs")
+    run = fetch_run(LAUNCH, checkout / "outputs")
     assert run == checkout / "outputs" / LAUNCH
     names = {path.name for path in run.iterdir()}
     assert names == {"manifest.json", "log.jsonl", "speedrun.py", "checkpoint.bin", "evidence.jsonl"}
@@ -116,7 +116,7 @@ def test_from_modal_to_the_board(
         (
             "truncate",
             "evidence.jsonl",
-            r"run/evidence.jsonl: came with \d+ bytes of \d+\. Remedy: pull again",
+            r"run/evidence.jsonl: came with \d+ bytes of \d+\. Remedy: fetch it again",
         ),
         ("empty", "evidence.jsonl", r"run/evidence.jsonl: came with 0 bytes of \d+"),
         ("zeros", "checkpoint.bin", "run/checkpoint.bin: came as zeros alone"),
@@ -141,10 +141,10 @@ def test_what_does_not_come_whole_is_refused_without_a_trace(
     monkeypatch.setenv("FAULT", fault)
     monkeypatch.setenv("SPOILT", spoilt)
     with pytest.raises(Problem, match=reason):
-        pull(LAUNCH, checkout / "outputs")
+        fetch_run(LAUNCH, checkout / "outputs")
     assert outputs(checkout) == []
     monkeypatch.setenv("FAULT", "")
-    pull(LAUNCH, checkout / "outputs")
+    fetch_run(LAUNCH, checkout / "outputs")
 
 
 def listed(stored: Path, name: str, change: object) -> str:
@@ -165,51 +165,51 @@ FILE = {"size": 1, "sha256": "0" * 64}
 def test_names_that_lead_out_of_the_folder_are_refused(checkout: Path, stored: Path, name: str) -> None:
     launch = listed(stored, "forged", {"manifest.json": FILE, name: FILE})
     with pytest.raises(Problem, match="which is no name of a file in the run folder"):
-        pull(launch, checkout / "outputs")
+        fetch_run(launch, checkout / "outputs")
     assert outputs(checkout) == []
 
 
 @pytest.mark.parametrize("entry", [{"size": -1, "sha256": "0" * 64}, {"size": 1, "sha256": "0"}, {}, None])
 def test_a_malformed_list_is_refused(checkout: Path, stored: Path, entry: object) -> None:
     with pytest.raises(Problem, match=r"files.manifest.json"):
-        pull(listed(stored, "malformed", {"manifest.json": entry}), checkout / "outputs")
+        fetch_run(listed(stored, "malformed", {"manifest.json": entry}), checkout / "outputs")
 
 
 def test_a_launch_that_made_no_run_is_told_apart(checkout: Path, stored: Path) -> None:
     with pytest.raises(Problem, match=r"the run did not begin, status 0\. Remedy: see console.txt"):
-        pull(listed(stored, "nothing", {}), checkout / "outputs")
+        fetch_run(listed(stored, "nothing", {}), checkout / "outputs")
 
 
 def test_a_launch_that_has_not_ended_is_told(checkout: Path) -> None:
     with pytest.raises(Problem, match=r"No such file.* Remedy: .*files.json comes when a run has ended"):
-        pull("20261130-130000_toy_track_cpu", checkout / "outputs")
+        fetch_run("20261130-130000_toy_track_cpu", checkout / "outputs")
 
 
 @pytest.mark.parametrize("name", ["outputs/x", "..", "", "a b", "-"])
 def test_only_names_of_launches_are_asked_for(checkout: Path, name: str) -> None:
     with pytest.raises(Problem, match="is no name of a launch"):
-        pull(name, checkout / "outputs")
+        fetch_run(name, checkout / "outputs")
     assert outputs(checkout) == []
 
 
 def test_a_run_that_is_here_is_not_fetched_again(checkout: Path) -> None:
-    run = pull(LAUNCH, checkout / "outputs")
+    run = fetch_run(LAUNCH, checkout / "outputs")
     with pytest.raises(Problem, match=f"is here already. Remedy: leave SOURCE away: RUN={run}"):
-        pull(LAUNCH, checkout / "outputs")
+        fetch_run(LAUNCH, checkout / "outputs")
 
 
 def test_the_command_modal_is_missed(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(checkout))
     monkeypatch.setattr("sys.executable", str(checkout / "python"))
     with pytest.raises(Problem, match=r"modal is not here. Remedy: pip install '.\[modal\]'"):
-        pull(LAUNCH, checkout / "outputs")
+        fetch_run(LAUNCH, checkout / "outputs")
     assert outputs(checkout) == []
 
 
 def test_a_folder_that_cannot_be_written_is_told(checkout: Path) -> None:
     (checkout / "outputs").write_text("a file in its place")
     with pytest.raises(Problem, match="cannot be written"):
-        pull(LAUNCH, checkout / "outputs")
+        fetch_run(LAUNCH, checkout / "outputs")
 
 
 def test_classes_of_whole_cores_do_not_rank_from_a_share_of_a_machine(checkout: Path, stored: Path) -> None:
@@ -221,4 +221,4 @@ def test_classes_of_whole_cores_do_not_rank_from_a_share_of_a_machine(checkout: 
     entry = StoredFile(size=len(content), sha256=sha256(content).hexdigest())
     write_model(stored / "retro/files.json", Listing(status=0, files={"manifest.json": entry}))
     with pytest.raises(Problem, match=r"runs of cpu rank on whole cores only\. Remedy: run it on a machine"):
-        pull_for_record("retro", checkout / "outputs")
+        fetch_for_record("retro", checkout / "outputs")

@@ -17,7 +17,7 @@ from harness.run import MANIFEST_NAME
 from harness.track import load_track
 
 
-def pull(name: str, outputs: Path, fetch: Callable[[str, Path], None] | None = None) -> Path:
+def fetch_run(name: str, outputs: Path, fetch: Callable[[str, Path], None] | None = None) -> Path:
     """The folder `outputs/<name>` with the run of the launch `name`; folders in the run stay on the volume.
 
     fetch: copies a file of the volume, named from its root, to a path; `volume_get` unless given.
@@ -50,9 +50,9 @@ def pull(name: str, outputs: Path, fetch: Callable[[str, Path], None] | None = N
     return place
 
 
-def pull_for_record(name: str, outputs: Path) -> Path:
+def fetch_for_record(name: str, outputs: Path) -> Path:
     """The same, of a run that may become a record; a Problem where its class wants a number of cores."""
-    run = pull(name, outputs)
+    run = fetch_run(name, outputs)
     manifest = read_manifest(run / MANIFEST_NAME)
     classes = load_track(manifest.track).classes
     if any(hardware.cores for hardware in classes if hardware.name == manifest.hardware_class):
@@ -96,7 +96,7 @@ def _names(listing: Listing, file: str) -> dict[str, StoredFile]:
 def _check(path: Path, stored: StoredFile, remote: str) -> None:
     """A Problem where a file is not the one that was listed."""
     if path.is_symlink() or not path.is_file():
-        raise Problem("did not come, though modal reports no error", file=remote, remedy="pull again")
+        raise Problem("did not come, though modal reports no error", file=remote, remedy="fetch it again")
     data = read_bytes(path)
     if len(data) != stored.size:
         fault = f"came with {len(data)} bytes of {stored.size}"
@@ -104,4 +104,6 @@ def _check(path: Path, stored: StoredFile, remote: str) -> None:
         return
     else:
         fault = "came as zeros alone" if not any(data) else "came with other bytes than it was stored with"
-    raise Problem(fault, file=remote, remedy="pull again; if it happens again, the volume holds it like that")
+    raise Problem(
+        fault, file=remote, remedy="fetch it again; if it is so again, the volume holds it so"
+    )
