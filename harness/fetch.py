@@ -104,6 +104,4 @@ def _check(path: Path, stored: StoredFile, remote: str) -> None:
         return
     else:
         fault = "came as zeros alone" if not any(data) else "came with other bytes than it was stored with"
-    raise Problem(
-        fault, file=remote, remedy="fetch it again; if it is so again, the volume holds it so"
-    )
+    raise Problem(fault, file=remote, remedy="fetch it again; if it is so again, the volume holds it so")
