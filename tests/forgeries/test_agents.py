@@ -35,7 +35,7 @@ def test_agents(forgery: Forgery, part: str, copy: Forged) -> None:
     judge(forgery, part, copy)
 
 
-SAID = "Thought: Something will turn up.\nAction: drop"
+SAID = "Thought: No script says this.\nAction: sing"
 ANSWERED_OTHERWISE: dict[str, tuple[Step, str]] = {
     "another memory": (
         memory(lambda content: content["memory"]["codebook"]["functions"].pop()),
