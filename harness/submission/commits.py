@@ -6,7 +6,7 @@ hide (modes, names that collide) is seen.
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,6 +107,15 @@ def write_files(repository: Path, tree: Tree, target: Path) -> None:
 def read_file(repository: Path, blob: Blob) -> bytes:
     """The content of one file."""
     return _run(repository, "cat-file", "blob", blob.object)
+
+
+def read_history(repository: Path, path: str) -> Iterator[bytes]:
+    """Every content that a file has had up to the commit that is checked out, in no order."""
+    options = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "-m")
+    lines = _git(repository, "log", *options, "HEAD", "--", f":(top,literal){path}").splitlines()
+    fields = [line.split() for line in lines]
+    for name in sorted({name for _, mode, _, name, *_ in fields if mode.startswith("100")}):
+        yield _run(repository, "cat-file", "blob", name)
 
 
 def _content(blob: Blob | None) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pull_requests import Repository
 
 from harness.accepted import ABSENT, LEDGER, Version, versions_of_records
 from harness.boards import Entry, board, read_records, with_boards
@@ -50,6 +51,12 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(toy, "TRACK", track)
 
     return put
+
+
+def commit(root: Path) -> None:
+    repository = Repository(root)
+    repository.git("init", "--quiet")
+    repository.commit()
 
 
 def failures(record: Path) -> dict[str, str]:
@@ -116,6 +123,7 @@ def test_a_file_that_came_later_is_accepted_as_absent(record: Path, monkeypatch:
     track = replace(toy.TRACK, fixed_files=("tests/toy_track/*.py",))
     monkeypatch.setattr(toy, "TRACK", track)
     assert f"{more} is not listed" in failures(record)["fixed_files"]
+    commit(root)
     assert versions_of_records(root) == {Version(ABSENT, "2", more)}
     (root / LEDGER).parent.mkdir()
     (root / LEDGER).write_text(f"{ABSENT}  1  {more}\n")
@@ -127,6 +135,7 @@ def test_a_file_that_came_later_is_accepted_as_absent(record: Path, monkeypatch:
 def test_a_version_is_accepted_for_its_ruleset_alone(record: Path) -> None:
     root, fixed = record.parents[2], "tests/toy_track/track.py"
     (root / fixed).write_text((root / fixed).read_text() + "# better\n")
+    commit(root)
     (version,) = versions_of_records(root)
     assert (version.ruleset, version.name) == ("2", fixed)
     assert f"{fixed} is {version.digest}" in failures(record)["fixed_files"]
