@@ -14,8 +14,10 @@ from harness.standing import LEDGER
 from harness.submission.commits import PLAIN, Blob, Change, Tree
 
 RECORD_LIMIT = 24 * 2**20  # bytes of a record, all files together
+NEW_RECORDS_LIMIT = 1
 CHANGES_LIMIT = 300
 PATH_LIMIT = 200
+SHOWN = 5  # names in one fault
 _KINDS = {"100755": "executable", "120000": "a link", "160000": "a submodule"}
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _HISTORY = re.compile(r"docs/figures/[a-z_]+_history\.svg")
@@ -61,6 +63,13 @@ def sort_changes(changes: Sequence[Change], old: Tree, new: Tree, base: Tree) ->
             faults.append(f"{change.path}: {fault}")
             refused.add(change.path)
     folders = sorted(records)
+    new_folders = [folder for folder in folders if not _within(folder, old)]
+    if len(new_folders) > NEW_RECORDS_LIMIT:
+        told = ", ".join([*new_folders[:SHOWN], *["..."] * (len(new_folders) > SHOWN)])
+        few = f"at most {NEW_RECORDS_LIMIT} may be; give each a pull request of its own"
+        faults.append(f"{len(new_folders)} records are new, {few}: {told}")
+        for folder in new_folders:
+            del records[folder]
     for folder in list(records):
         found = _faults_of_record(folder, records[folder], old, new, base)
         faults += found

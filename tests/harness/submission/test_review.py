@@ -9,13 +9,16 @@ import pytest
 from pull_requests import Repository
 
 from harness import boards
+from harness.checks.base import SIZE_LIMIT
 from harness.errors import Problem
 from harness.files import sha256_bytes
 from harness.record import read_record
 from harness.remarks import Remark
-from harness.submission.paths import CHANGES_LIMIT, RECORD_LIMIT
+from harness.submission.links import MARKDOWN_LIMIT
+from harness.submission.paths import CHANGES_LIMIT, NEW_RECORDS_LIMIT, PATH_LIMIT, RECORD_LIMIT
 from harness.submission.review import review
 from harness.submission.summary import Summary
+from harness.track import ROOT
 from toy_track.track import TRACK
 
 FIRST = "records/toy_track/*_01_by-heart"
@@ -168,6 +171,29 @@ def test_the_same_name_on_both_sides_is_told(repository: Repository) -> None:
     assert summary.records == ()
 
 
+def test_two_new_records_are_refused_unread(repository: Repository) -> None:
+    folder = repository / repository.record
+    another = folder.with_name(folder.name.replace("_02_", "_03_"))
+    shutil.copytree(folder, another)
+    readme = first(repository) / "README.md"
+    readme.write_text(readme.read_text() + "\nIt was learnt in a day.\n")
+    repository.commit()
+    summary = look(repository)
+    names = f"{repository.record}, records/toy_track/{another.name}"
+    said = "at most 1 may be; give each a pull request of its own"
+    assert summary.faults == (f"2 records are new, {said}: {names}",)
+    assert [record.folder for record in summary.records] == [f"records/toy_track/{first(repository).name}"]
+
+
+def test_of_many_new_records_a_few_are_named(repository: Repository) -> None:
+    for number in range(10, 30):
+        put(f"records/toy_track/2026-11-30_{number}_x/record.json")(repository)
+    repository.commit()
+    (fault,) = look(repository).faults
+    assert fault.startswith("21 records are new, ") and fault.count("records/toy_track/") == 5
+    assert fault.endswith("_13_x, ...")
+
+
 # ---- what is refused ----------------------------------------------------------------------------------
 
 
@@ -239,7 +265,9 @@ def describe_as_markup(repository: Repository) -> None:
 
 def name_another_track(repository: Repository) -> None:
     folder = repository / repository.record
-    place = Path(shutil.copytree(folder, repository / "records/nowhere" / folder.name)) / "record.json"
+    place = repository / "records/nowhere" / folder.name / "record.json"
+    place.parents[1].mkdir()
+    folder.rename(place.parent)
     place.write_text(read_record(place).model_copy(update={"track": "nowhere"}).dump())
 
 
@@ -330,3 +358,16 @@ def test_a_commit_that_is_not_there_is_named(repository: Repository) -> None:
 
 def test_nothing_is_said_to_differ(repository: Repository) -> None:
     assert wrong(look(repository, "main", "main")) == "nothing differs"
+
+
+def test_the_rules_say_what_is_bounded() -> None:
+    rows = {
+        "new records": f"{NEW_RECORDS_LIMIT}",
+        "files that change": f"{CHANGES_LIMIT}",
+        "all files of a record": f"{RECORD_LIMIT // 2**20} MiB",
+        "a file": f"{SIZE_LIMIT // 2**20} MiB",
+        "a Markdown file": f"{MARKDOWN_LIMIT // 1000} kB",
+        "the name of a file, with its folders": f"{PATH_LIMIT} characters",
+    }
+    text = (ROOT / "docs/rules.md").read_text()
+    assert "".join(f"| {what} | {most} |\n" for what, most in rows.items()) in text
