@@ -1,7 +1,9 @@
 """Links and pictures in the Markdown of a record: what they lead to exists, and no picture is outside.
 
 A picture from elsewhere can change after the review and tells its host who reads; HTML can do more than
-Markdown. So a record's Markdown holds neither. Links to other sites are allowed, by https.
+Markdown. So a record's Markdown holds neither. Links to other sites are allowed, by https. An address in
+plain text is a link too, as GitHub makes one of it. Footnotes and drawings in code, which GitHub knows and
+Markdown does not, could hide any of these.
 """
 
 import os
@@ -14,6 +16,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 MARKDOWN_LIMIT = 100_000  # bytes of a file
+_ADDRESS = re.compile(r"(?i)(?:https?|ftp)://\S*|\bwww\.\S*|[\w.+-]+@[\w-]+\.[\w.-]+")
+"""What GitHub links wherever it stands in text."""
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:")
+_DRAWN = ("geojson", "mermaid", "stl", "topojson")
+"""Languages of code that GitHub draws in place of showing it."""
 _MARK = re.compile(r"<!-- [\w:-]+ -->\s*")
 
 
@@ -26,9 +33,18 @@ def faults_of_links(file: Path, root: Path) -> list[str]:
         text = data.decode()
     except UnicodeDecodeError:
         return ["is not UTF-8"]
-    faults = []
+    faults, links = [], 0
+    for number, source in enumerate(text.split("\n"), start=1):
+        if _FOOTNOTE.search(source):
+            faults.append(f"line {number}: holds a footnote, {source.strip()[:40]!r}")
     for line, token in _tokens(MarkdownIt("commonmark").enable("table").parse(text)):
-        if token.type in ("html_inline", "html_block"):
+        links += {"link_open": 1, "link_close": -1}.get(token.type, 0)
+        if token.type == "fence" and token.info.strip().lower().startswith(_DRAWN):
+            faults.append(f"line {line}: holds a drawing in code, {token.info.strip()[:40]!r}")
+        elif token.type == "text" and not links:
+            found = [target for target in _ADDRESS.findall(token.content) if not _by_https(target)]
+            faults += [f"line {line}: {_outside(target)}" for target in found]
+        elif token.type in ("html_inline", "html_block"):
             if not _MARK.fullmatch(token.content):
                 faults.append(f"line {line}: holds HTML, {token.content.strip()[:40]!r}")
         elif token.type == "image":
@@ -47,7 +63,7 @@ def _faults(target: str, file: Path, root: Path, picture: bool) -> Iterator[str]
         if picture:
             yield f"picture {target[:80]!r} is from outside of the repository"
         elif parts.scheme != "https":
-            yield f"link {target[:80]!r} is neither within the repository nor by https"
+            yield _outside(target)
         return
     if not parts.path:
         if picture:
@@ -62,6 +78,14 @@ def _faults(target: str, file: Path, root: Path, picture: bool) -> Iterator[str]
         yield f"{what} {target[:80]!r} leads out of the repository"
     elif not _exists(place, picture):
         yield f"{what} {target[:80]!r} leads nowhere"
+
+
+def _by_https(target: str) -> bool:
+    return target.lower().startswith("https://")
+
+
+def _outside(target: str) -> str:
+    return f"link {target[:80]!r} is neither within the repository nor by https"
 
 
 def _exists(place: Path, picture: bool) -> bool:

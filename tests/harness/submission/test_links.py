@@ -6,6 +6,7 @@ import pytest
 
 from harness.submission.links import MARKDOWN_LIMIT, faults_of_links
 
+OUTSIDE = "is neither within the repository nor by https"
 FILE = "records/toy_track/2026-11-30_01_x/README.md"
 
 
@@ -33,6 +34,12 @@ def root(tmp_path: Path) -> Path:
         "[x]: curve.svg\n[x]",
         "![](<[x].md>)",
         "[not a link]",
+        "https://arxiv.org/abs/1, and (https://a.b/c).",
+        "[http](https://a.b) and `http://a.b`, `www.a.b`, `a@b.c`",
+        "```\nhttp://a.b www.a.b a@b.c\n```",
+        "```python\nx = '$$'\n```",
+        "@ada said 5 @ 3, awww. that is all",
+        "x[^a] and [^b]",
     ],
 )
 def test_what_is_allowed(root: Path, text: str) -> None:
@@ -59,6 +66,16 @@ def test_what_is_allowed(root: Path, text: str) -> None:
         ("[x](mailto:a@b.c)", "line 1: link 'mailto:a@b.c' is neither within the repository nor by https"),
         ("a <img src=x> b", "line 1: holds HTML, '<img src=x>'"),
         ("<details>\nx\n</details>", "line 1: holds HTML, '<details>\\nx\\n</details>'"),
+        ("see http://a.b/c now", f"line 1: link 'http://a.b/c' {OUTSIDE}"),
+        ("> | a |\n> | - |\n> | HTTP://a.b |", f"line 3: link 'HTTP://a.b' {OUTSIDE}"),
+        ("# &#104;ttp://a.b", f"line 1: link 'http://a.b' {OUTSIDE}"),
+        ("*www.a.b*", f"line 1: link 'www.a.b' {OUTSIDE}"),
+        ("ftp://a.b", f"line 1: link 'ftp://a.b' {OUTSIDE}"),
+        ("ask ada@a.b", f"line 1: link 'ada@a.b' {OUTSIDE}"),
+        ("[a](curve.svg) http://a.b", f"line 1: link 'http://a.b' {OUTSIDE}"),
+        ("<http://a.b>", f"line 1: link 'http://a.b' {OUTSIDE}"),
+        ("[^1]\n\n[^1]:\n\n    ![x](http://a/b)", "line 3: holds a footnote, '[^1]:'"),
+        ("```Mermaid\nclick a href 'http://a.b'\n```", "line 1: holds a drawing in code, 'Mermaid'"),
         ("<!-- x\n-->", "line 1: holds HTML, '<!-- x\\n-->'"),
     ],
 )
