@@ -4,79 +4,36 @@ A worker that dies is replaced, told all that is known, and its piece of work is
 of a round are the same with any number of workers.
 """
 
-import importlib
-import random
 import signal
-import traceback
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from harness.errors import Problem
-from retro.faults import blaming
-from retro.packages import Cell, GamePackage, load_package
+from retro.packages import load_package
 from retro.search.archive import Runs
-from retro.search.guidance import Guide
-from retro.search.modes import Mode, load_mode
-from retro.search.world import Beginning, Knowledge, Result, Start, World
+from retro.search.worker import Ask, Done, Item, Look, News, Worker, failure, is_told, respond
+from retro.search.world import Beginning, Knowledge
+
+__all__ = ["Crew", "Done", "Item", "Line", "News", "Pool", "Processes", "Worker", "open_pool"]
 
 DEATHS = 3  # workers that a piece of work may take with it
 SILENCE = 120.0  # seconds without an answer of any worker after which that is said
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A piece of work."""
-
-    mode: str
-    starts: list[Start]
-    seed: str
-    budget: int
-    """Frames."""
-    inputs: Runs = ()
-    """A crossing's, from the segment's start, where the work is about one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A piece of work, done."""
-
-    result: Result
-    exhausted: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """What a round adds to what is known."""
-
-    cells: dict[Cell, int]
-    gone: list[Cell]
-    seen: set[tuple[int, int]]
-    bound: int
-    transit: int
-    guides: tuple[Guide, ...] | None = None
-    """None = as before."""
-
-    def tell(self, knowledge: Knowledge) -> None:
-        for cell in self.gone:
-            knowledge.frames.pop(cell, None)
-        knowledge.frames.update(self.cells)
-        knowledge.seen |= self.seen
-        knowledge.bound, knowledge.transit = self.bound, self.transit
-        if self.guides is not None:
-            knowledge.guides = self.guides
-
-
 class Pool(Protocol):
     """Does pieces of work on what is known of a segment."""
+
+    @property
+    def lost(self) -> int:
+        """How many workers have died and were replaced."""
 
     def open(self, knowledge: Knowledge) -> None:
         """Turn to a segment, and take over what is known of it."""
@@ -103,79 +60,54 @@ class Pool(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """See `Pool.ask`."""
+class Line(Protocol):
+    """The way to one worker elsewhere: `send` and `recv` raise EOFError or OSError where it has died."""
 
-    call: str
-    argument: Any
+    def send(self, message: object) -> None:
+        """Give it something for `retro.search.worker.respond`."""
 
+    def recv(self) -> Any:
+        """Its next answer, or its `failure`, after which it does nothing more."""
 
-class Look:
-    """Asks a worker for its newest picture."""
-
-
-class Worker:
-    """Does pieces of work with the emulator of this process."""
-
-    def __init__(self, package: GamePackage) -> None:
-        self.world = World(package)
-        self._modes: dict[str, Mode] = {}
-
-    def open(self, knowledge: Knowledge) -> None:
-        self.knowledge = knowledge
-
-    def tell(self, news: News) -> None:
-        news.tell(self.knowledge)
-
-    def do(self, items: Sequence[Item]) -> list[Done]:
-        with blaming(self.world.package):
-            return [self._do(item) for item in items]
-
-    def arrive(self, inputs: Runs) -> tuple[Beginning, int]:
-        with blaming(self.world.package):
-            return self.world.arrive(inputs)
-
-    def ask(self, call: str, argument: Any) -> Any:
-        module, _, name = call.partition(":")
-        with blaming(self.world.package):
-            return getattr(importlib.import_module(module), name)(self.world, argument)
-
-    def screens(self, count: int = 1) -> list[NDArray[np.uint8]]:
-        return [self.world.emulator.screen()][:count]
-
-    def _do(self, item: Item) -> Done:
-        if item.mode not in self._modes:
-            self._modes[item.mode] = load_mode(item.mode)
-        self.world.begin(self.knowledge, item.budget, item.inputs)
-        exhausted = self._modes[item.mode].explore(self.world, item.starts, random.Random(item.seed))
-        return Done(self.world.result(), exhausted)
+    def end(self) -> str:
+        """See that it has ended; how it did."""
 
 
-class Processes:
-    """Workers in processes of their own."""
+L = TypeVar("L", bound=Line)
+
+
+class Crew(ABC, Generic[L]):
+    """Workers elsewhere. Where they are, and how messages get there, is up to subclasses."""
 
     def __init__(self, spec: str, count: int) -> None:
+        self.lost = 0
         self._spec = spec
         self._knowledge: Knowledge | None = None
-        self._workers = [_start(spec) for _ in range(count)]
         self._wanted: set[int] = set()  # workers whose pictures are
         self._looking: set[int] = set()  # those who will send one once they have done their work
         self._seen: dict[int, NDArray[np.uint8]] = {}
+        self._lines: list[L] = []
+        for _ in range(count):
+            self._lines.append(self._start(spec))
 
-    @property
-    def pids(self) -> list[int]:
-        return [process.pid or 0 for process, _ in self._workers]
+    @abstractmethod
+    def _start(self, spec: str) -> L:
+        """Start a worker, and do not wait for it."""
+
+    @abstractmethod
+    def _wait(self, lines: Sequence[L], seconds: float) -> Collection[L]:
+        """Lines on which an answer has come or the worker has died, once there is one; none after so many
+        seconds."""
 
     def open(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
-        for place in range(len(self._workers)):
+        for place in range(len(self._lines)):
             self._send(place, knowledge)
 
     def tell(self, news: News) -> None:
         assert self._knowledge is not None
         news.tell(self._knowledge)
-        for place in range(len(self._workers)):
+        for place in range(len(self._lines)):
             self._send(place, news)
 
     def do(self, items: Sequence[Item]) -> list[Done]:
@@ -190,8 +122,12 @@ class Processes:
         return answer
 
     def screens(self, count: int) -> list[NDArray[np.uint8]]:
-        self._wanted = set(range(min(count, len(self._workers))))
+        self._wanted = set(range(min(count, len(self._lines))))
         return [self._seen[place] for place in sorted(self._seen) if place < count]
+
+    def close(self) -> None:
+        for line in self._lines:
+            line.end()
 
     def _deal(self, items: Sequence[Any]) -> list[Any]:
         """Have each item answered by a worker; the answers in order."""
@@ -200,22 +136,22 @@ class Processes:
         lost = [0] * len(items)
         busy: dict[int, int] = {}
         while todo or busy:
-            for place in range(len(self._workers)):
+            for place in range(len(self._lines)):
                 if place not in busy and todo:
                     busy[place] = todo.pop()
                     self._send(place, items[busy[place]])
                     if place in self._wanted:
                         self._look(place)
-            ready = wait([self._workers[place][1] for place in busy], SILENCE)
+            ready = self._wait([self._lines[place] for place in busy], SILENCE)
             if not ready:
                 tqdm.write(
                     f"No worker has answered for {SILENCE:.0f} s. Should the machine not be busy, a function "
                     f"of the package or of a mode does not return: python -m retro.run check {self._spec}"
                 )
-            for place in [place for place in busy if self._workers[place][1] in ready]:
+            for place in [place for place in busy if self._lines[place] in ready]:
                 index = busy.pop(place)
                 try:
-                    answer = self._workers[place][1].recv()
+                    answer = self._lines[place].recv()
                 except (EOFError, OSError):
                     lost[index] += 1
                     status = self._replace(place)
@@ -232,19 +168,11 @@ class Processes:
                 results[index] = answer
         return results
 
-    def close(self) -> None:
-        for process, connection in self._workers:
-            connection.close()
-            process.join(2)
-            if process.is_alive():
-                process.kill()
-                process.join()
-
     def _look(self, place: int) -> None:
         """Have a worker send its picture after the work that it has been given."""
         self._wanted.discard(place)
         with suppress(OSError):  # it has died; that its work is lost is noticed elsewhere
-            self._workers[place][1].send(Look())
+            self._lines[place].send(Look())
             self._looking.add(place)
 
     def _collect(self, place: int) -> None:
@@ -252,34 +180,67 @@ class Processes:
         if place in self._looking:
             self._looking.discard(place)
             with suppress(EOFError, OSError):
-                answer = self._workers[place][1].recv()
+                answer = self._lines[place].recv()
                 if isinstance(answer, list):  # else it has failed, and is replaced when it is sent something
                     self._seen[place] = answer[0]
 
     def _send(self, place: int, message: object) -> None:
         self._collect(place)
         try:
-            self._workers[place][1].send(message)
+            self._lines[place].send(message)
         except (BrokenPipeError, ConnectionError):
             self._replace(place)
-            if not isinstance(message, Knowledge | News):  # those are part of what it is told
-                self._workers[place][1].send(message)
+            if not is_told(message):  # that is part of what it is told
+                self._lines[place].send(message)
 
     def _replace(self, place: int) -> str:
         """Start a worker in place of one that died; returns how it ended."""
         self._looking.discard(place)
-        process, connection = self._workers[place]
-        connection.close()
-        process.join(1)
-        process.kill()
-        process.join()
-        code = process.exitcode or 0
-        status = f"signal {-code}" if code < 0 else f"exit {code}"
+        status = self._lines[place].end()
         tqdm.write(f"A worker died ({status}); another takes its place and its work")
-        self._workers[place] = _start(self._spec)
+        self.lost += 1
+        self._lines[place] = self._start(self._spec)
         if self._knowledge is not None:
-            self._workers[place][1].send(self._knowledge)
+            self._lines[place].send(self._knowledge)
         return status
+
+
+# ---- processes of this machine -----------------------------------------------------------------------------
+
+
+class Pipe:
+    """A process with a worker, and the pipe to it."""
+
+    def __init__(self, spec: str) -> None:
+        context = get_context("spawn")
+        self.connection, there = context.Pipe()
+        self.process = context.Process(target=_serve, args=(spec, there), daemon=True)
+        self.process.start()
+        there.close()
+        self.send, self.recv = self.connection.send, self.connection.recv
+
+    def end(self) -> str:
+        self.connection.close()
+        self.process.join(2)
+        self.process.kill()
+        self.process.join()
+        code = self.process.exitcode or 0
+        return f"signal {-code}" if code < 0 else f"exit {code}"
+
+
+class Processes(Crew[Pipe]):
+    """Workers in processes of their own."""
+
+    @property
+    def pids(self) -> list[int]:
+        return [line.process.pid or 0 for line in self._lines]
+
+    def _start(self, spec: str) -> Pipe:
+        return Pipe(spec)
+
+    def _wait(self, lines: Sequence[Pipe], seconds: float) -> list[Pipe]:
+        ready = wait([line.connection for line in lines], seconds)
+        return [line for line in lines if line.connection in ready]
 
 
 @contextmanager
@@ -299,36 +260,18 @@ def open_pool(spec: str, workers: int) -> Iterator[Pool]:
         pool.close()
 
 
-def _start(spec: str) -> tuple[BaseProcess, "Connection[Any, Any]"]:
-    context = get_context("spawn")
-    here, there = context.Pipe()
-    process = context.Process(target=_serve, args=(spec, there), daemon=True)
-    process.start()
-    there.close()
-    return process, here
-
-
 def _serve(spec: str, connection: "Connection[Any, Any]") -> None:
-    """The life of a worker process: it answers pieces of work until the pipe closes."""
+    """The life of a worker process: it answers what it is sent until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that saves
     try:
         worker = Worker(load_package(spec))
         while True:
             message = connection.recv()
-            if isinstance(message, Knowledge):
-                worker.open(message)
-            elif isinstance(message, News):
-                worker.tell(message)
-            elif isinstance(message, Item):
-                connection.send(worker.do([message])[0])
-            elif isinstance(message, Ask):
-                connection.send(worker.ask(message.call, message.argument))
-            elif isinstance(message, Look):
-                connection.send(worker.screens())
-            else:
-                connection.send(worker.arrive(message))
+            answer = respond(worker, message)
+            if not is_told(message):
+                connection.send(answer)
     except (EOFError, OSError):
         return
     except Exception as error:
         with suppress(OSError):  # another worker's fault may have ended the search before
-            connection.send(error if isinstance(error, Problem) else traceback.format_exc())
+            connection.send(failure(error))
