@@ -1,6 +1,7 @@
 """A progress bar for people, and a line now and then for files."""
 
 import contextlib
+import os
 import sys
 import threading
 import time
@@ -17,8 +18,18 @@ tqdm.set_lock(threading.RLock())
 def progress_bar(total: int, unit: str) -> "tqdm[Any]":
     """A tqdm bar on stderr with elapsed time, time left and postfix; lines where stderr is no terminal."""
     if sys.stderr is not None and sys.stderr.isatty():
-        return tqdm(total=total, unit=unit, dynamic_ncols=True)
+        if _size_is_known():
+            return tqdm(total=total, unit=unit, dynamic_ncols=True)
+        return tqdm(total=total, unit=unit, ncols=80, nrows=24)
     return tqdm(total=total, unit=unit, ascii=True, file=_Lines())
+
+
+def _size_is_known() -> bool:
+    """False where the terminal says that it has no columns or no rows, as some in containers do."""
+    try:
+        return all(os.get_terminal_size(sys.stderr.fileno()))
+    except OSError:
+        return True
 
 
 class _Lines:

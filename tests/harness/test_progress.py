@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -65,3 +66,18 @@ def test_a_bar_that_nobody_can_see_ends_no_run(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.undo()
         with contextlib.suppress(OSError):
             full.close()
+
+
+@pytest.mark.parametrize("size", [(0, 0), (0, 24), (80, 0)])
+def test_a_terminal_of_unknown_size_gets_a_whole_bar(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(terminal, "fileno", lambda: 2)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size(size))
+    with progress_bar(3, "step") as bar:
+        bar.set_postfix(solve_rate=0.5)
+        bar.update(3)
+    last = terminal.getvalue().split("\r")[-1]
+    assert "3/3" in last and "solve_rate=0.5]" in last
