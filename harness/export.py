@@ -18,12 +18,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from harness.errors import Problem, run_command
+from harness.errors import Problem, Unavailable, run_command
 from harness.files import unwritable
 from harness.manifest import Manifest, read_manifest
 from harness.record import LOG, MANIFEST
 
 WAIT_S = 2.0  # between two looks at a log
+PATIENCE_S = 30.0  # for the first answer of W&B
 EVENTS = "events.out.tfevents.*"
 
 
@@ -88,23 +89,52 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """A run of a W&B project under the id of the run; sent again, it takes the place of the one before."""
+    """A run of a W&B project. What is sent again takes the place of the run before it that has its id, or
+    goes on with it."""
 
-    def __init__(self, project: str, folder: Path, manifest: Manifest) -> None:
+    def __init__(
+        self,
+        project: str,
+        folder: Path,
+        run_id: str,
+        name: str,
+        config: Mapping[str, Any],
+        *,
+        goes_on: bool = False,
+        offline: bool = False,
+    ) -> None:
+        """`folder` gets a folder wandb; `offline` = into files there, whatever WANDB_MODE says."""
         library = _library("wandb")
         try:
             self._run = library.init(
                 project=project,
-                id=manifest.run_id,
-                name=folder.resolve().name,
+                id=run_id,
+                name=name,
                 dir=str(folder),
-                config=settings(manifest),
+                config=dict(config),
+                resume="allow" if goes_on else None,
+                mode="offline" if offline else None,
                 # What this process prints and its machine does is not the run's.
-                settings={"console": "off", "x_disable_stats": True, "x_disable_meta": True},
+                settings={
+                    "console": "off",
+                    "init_timeout": PATIENCE_S,
+                    "x_disable_stats": True,
+                    "x_disable_meta": True,
+                },
             )
         except library.Error as error:
             remedy = "wandb login, or set WANDB_MODE=offline"
             raise Problem(f"W&B says: {error}", remedy=remedy) from error
+
+    @property
+    def address(self) -> str:
+        """Where it can be looked at; "" = it is offline, or disabled by WANDB_MODE."""
+        return self._run.url or ""
+
+    @property
+    def files(self) -> Path | None:
+        """The folder of a run that is kept offline; None = it is not."""
+        return Path(self._run.dir).parent if self._run.offline else None
 
     def step(self, step: int, moment: float, numbers: Mapping[str, float]) -> None:
         """A row of the history."""
@@ -203,11 +233,11 @@ def _parse(text: bytes, path: Path, number: int) -> Line:
 
 
 def _library(name: str, module: str = "") -> Any:
-    """A library, or a module in it; a Problem where it is not installed."""
+    """A library, or a module in it; Unavailable where it is not installed."""
     try:
         return importlib.import_module(f"{name}.{module}" if module else name)
     except ModuleNotFoundError as error:
-        raise Problem(f"this needs the {name} library: {error}", remedy=f"pip install {name}") from error
+        raise Unavailable(f"this needs the {name} library: {error}", remedy=f"pip install {name}") from error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -232,7 +262,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manifest = read_manifest(run / MANIFEST)
     sinks: list[Sink] = []
     if options.wandb is not None:
-        sinks.append(WeightsAndBiases(options.wandb, run, manifest))
+        name, config = run.resolve().name, settings(manifest)
+        sinks.append(WeightsAndBiases(options.wandb, run, manifest.run_id, name, config))
     if options.tensorboard is not None:
         folder = Path(options.tensorboard) if options.tensorboard else run / "tensorboard"
         sinks.append(TensorBoard(folder, manifest))

@@ -11,6 +11,7 @@ from retro.marathon.config import Config
 from retro.marathon.engine import Marathon
 from retro.marathon.rival import Rival, read_rival
 from retro.marathon.store import open_saved
+from retro.marathon.tracking import tracked
 from retro.packages import GamePackage, load_package
 from retro.search.guidance import open_guidance
 from retro.search.pool import Pool, open_pool
@@ -54,14 +55,23 @@ def _go(
 ) -> Route:
     saved = open_saved(folder, spec, package, config)
     with (
-        open_pool(spec, config.workers) as pool,
+        _workers(spec, config) as pool,
         open_guidance(spec, config.settings.guidance, config.seed, folder) as guidance,
+        tracked(folder, package, config.tracking),
         report(package, saved.route) as watch,
         _published(folder, saved.route, pool, config) as publisher,
     ):
         marathon = Marathon(folder, saved, pool, config, guidance, publisher, watch, rival)
         marathon.go(hours, frames)
     return marathon.route
+
+
+def _workers(spec: str, config: Config) -> AbstractContextManager[Pool]:
+    if config.cluster is None:
+        return open_pool(spec, config.workers)
+    from retro.marathon.cluster import open_cluster  # it takes Ray
+
+    return open_cluster(spec, config.workers, config.cluster)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The configuration of a marathon: one TOML file, every key of it required. retro/configs/marathon.toml has
 them all."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ class Config:
 
     seed: int
     workers: int
+    cluster: str | None
+    """host:port of the Ray cluster that has the workers."""
     disk: int
     """Bytes that the run folder may take."""
     rules: Rules
@@ -40,6 +43,8 @@ class Config:
     """Whether a live view is published."""
     live_url: str | None
     """Of the backend that it is uploaded to."""
+    tracking: str | None
+    """Project of Weights & Biases."""
     settings: Settings
 
 
@@ -47,6 +52,7 @@ _TABLES = {"search": None, "guidance": tuple(SOURCES)}
 _KEYS = (
     "seed",
     "workers",
+    "cluster",
     "disk",
     "doublings",
     "practice",
@@ -54,6 +60,7 @@ _KEYS = (
     "reference",
     "live",
     "live_url",
+    "tracking",
     *_TABLES,
 )
 
@@ -79,6 +86,13 @@ def read_config(name: str) -> Config:
     def whole(key: str, least: int, most: int) -> int:
         return whole_number(table, key, least, most, path, text)
 
+    cluster = _text(table, "cluster", path, text)
+    if cluster is not None and not re.fullmatch(r"[\w.-]+:[0-9]{1,5}", cluster, re.ASCII):
+        reason = f"cluster is {cluster!r}, expected host:port"
+        raise Problem(reason, file=path, line=line_of(text, "cluster"))
+    if cluster is not None and table["workers"] == 0:
+        reason = "cluster names a Ray cluster, and workers is 0"
+        raise Problem(reason, file=path, line=line_of(text, "cluster"))
     reference = _text(table, "reference", path, text)
     if reference is not None and not Path(reference).is_file():
         raise Problem(f"there is no file {reference!r}", file=path, line=line_of(text, "reference"))
@@ -91,15 +105,21 @@ def read_config(name: str) -> Config:
             reason = "live_url names a backend, and live is false"
             raise Problem(reason, file=path, line=line_of(text, "live_url"))
         _check_url(url, path, line_of(text, "live_url"))
+    project = _text(table, "tracking", path, text)
+    if project is not None and not re.fullmatch(r"[\w. -]{1,128}", project):
+        reason = f"tracking is {project!r}, expected up to 128 letters, digits, spaces and .-_"
+        raise Problem(reason, file=path, line=line_of(text, "tracking"))
     return Config(
         seed=whole("seed", 0, MOST_SEED),
         workers=whole("workers", 0, MOST_WORKERS),
+        cluster=cluster,
         disk=whole("disk", 1, _MOST_MEGABYTES) * 1_000_000,
         rules=Rules(whole("doublings", 0, _MOST_DOUBLINGS), whole("practice", 0, 1000)),
         memory=_number(table, "memory", path, text),
         reference=None if reference is None else Path(reference),
         live=live,
         live_url=url,
+        tracking=project,
         settings=settings,
     )
 

@@ -55,7 +55,7 @@ class Marathon(Searches):
         self._safe = saved  # as it is on disk
         self._shown: tuple[list[int], Replay] | None = None  # the replay before
         self._emulated, self._began, self._bounds = 0, time.monotonic(), (0.0, 0)
-        self._pids = list(getattr(pool, "pids", ()))
+        self._lost = pool.lost
 
     # ---- from start to stop --------------------------------------------------------------------------------
 
@@ -189,9 +189,9 @@ class Marathon(Searches):
         self._counted = search, search.frames
         doing = _DOING[self.standing.kind] if doing == "search" else doing
         self._report(doing, search)
-        if (pids := list(getattr(self._pool, "pids", ()))) != self._pids:
-            self._pids = pids
+        for _ in range(self._pool.lost - self._lost):
             self._note("worker lost", None, "another takes its place")
+        self._lost = self._pool.lost
         if self._publisher is not None:
             self._publish(self._publisher, doing, search)
         seconds, frames = self._bounds
@@ -202,10 +202,5 @@ class Marathon(Searches):
     def _publish(self, publisher: "Publisher", doing: str, search: SegmentSearch) -> None:
         from retro.live.snapshot import Counts  # videos and pictures, which most marathons do not want
 
-        tally, beaten = self.saved.tally, len(self.standing.entered) - 1
-        counts = Counts(
-            pieces=len(self.route.pieces), levels_beaten=beaten, found=tally.found, improved=tally.improved,
-            checkpoints=tally.checkpoints, stuck=tally.stuck, frames_shaved=tally.shaved,
-        )  # fmt: skip
-        attempt = self.standing.searches + 1
+        counts, attempt = Counts(**self.saved.counts), self.standing.searches + 1
         publisher.update(doing, search, self.route.pieces, counts, self.journal.recent, attempt)

@@ -53,6 +53,20 @@ class Saved:
     journal: list[dict[str, Any]] = field(default_factory=list)
     """Lines of the journal that tell of what is new in this file."""
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the live view and tracking show."""
+        tally, standing = self.tally, self.standing
+        return {
+            "pieces": len(self.route.pieces),
+            "levels_beaten": 0 if standing is None else len(standing.entered) - 1,
+            "found": tally.found,
+            "improved": tally.improved,
+            "checkpoints": tally.checkpoints,
+            "stuck": tally.stuck,
+            "frames_shaved": tally.shaved,
+        }
+
     def save(self, folder: Path) -> None:
         """Write it whole or not at all, and the route beside it."""
         write_atomic(folder / MARATHON, canonical_json(asdict(self)) + "\n")
@@ -70,13 +84,7 @@ def open_saved(folder: Path, spec: str, package: GamePackage, config: Config) ->
         if (folder / ROUTE).exists():
             raise Problem("holds another search", file=folder, remedy="choose another folder with --out")
         return Saved(Route(spec, package.name, rom, config.seed, config.settings, package.source_sha256))
-    try:
-        saved = TypeAdapter(Saved).validate_json(canonical_json(parse_json(read_bytes(path), path, None)))
-    except ValidationError as error:
-        found = [f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors()]
-        raise Problem(f"no marathon: {'; '.join(found[:5])}", file=path) from error
-    except Problem as problem:  # of the settings
-        raise Problem(problem.reason, file=path, remedy=problem.remedy) from problem
+    saved = read_saved(path)
     for name, here, there in (
         ("game", package.name, saved.route.game),
         ("ROM", rom, saved.route.rom_sha256),
@@ -87,3 +95,14 @@ def open_saved(folder: Path, spec: str, package: GamePackage, config: Config) ->
             raise Problem(f"holds a marathon whose {name} is {there}, not {here}", file=folder, remedy=remedy)
     saved.route.package, saved.route.settings = spec, config.settings
     return saved
+
+
+def read_saved(path: Path) -> Saved:
+    """A marathon's file; a Problem where it is missing or malformed."""
+    try:
+        return TypeAdapter(Saved).validate_json(canonical_json(parse_json(read_bytes(path), path, None)))
+    except ValidationError as error:
+        found = [f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors()]
+        raise Problem(f"no marathon: {'; '.join(found[:5])}", file=path) from error
+    except Problem as problem:  # of the settings
+        raise Problem(problem.reason, file=path, remedy=problem.remedy) from problem

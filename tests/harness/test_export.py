@@ -2,12 +2,10 @@
 
 import importlib
 import json
-import struct
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +15,7 @@ from harness.log import Event, LogWriter, read_log
 from harness.manifest import read_manifest
 from toy_track import speedrun
 from toy_track.records import make_run, plain_machine
+from toy_track.wandb_files import wandb_records, wandb_rows
 
 
 @pytest.fixture(scope="module")
@@ -169,24 +168,6 @@ def test_tensorboard_reads_what_was_sent(run: Path, capsys: pytest.CaptureFixtur
     assert len(list((run / "other").iterdir())) == 1
 
 
-def wandb_records(path: Path) -> Iterator[Any]:
-    """The records of a .wandb file: protocol buffers in the log format of LevelDB, after 7 bytes."""
-    schema = importlib.import_module("wandb.proto.wandb_internal_pb2")
-    data, place, payload = path.read_bytes(), 7, b""
-    while place + 7 <= len(data):
-        if 2**15 - place % 2**15 < 7:  # no header begins so near the end of a block
-            place += 2**15 - place % 2**15
-            continue
-        _, size, kind = struct.unpack_from("<IHB", data, place)
-        payload += data[place + 7 : place + 7 + size]
-        place += 7 + size
-        if kind in (1, 4):  # whole, or the last part
-            record = schema.Record()
-            record.ParseFromString(payload)
-            yield record
-            payload = b""
-
-
 def test_wandb_keeps_what_was_sent(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wandb = pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
@@ -199,11 +180,7 @@ def test_wandb_keeps_what_was_sent(run: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (made.project, made.run_id, made.display_name) == ("speed", manifest.run_id, run.name)
     config = {update.key: json.loads(update.value_json) for update in made.config.update}
     assert config["recipe"] == manifest.recipe
-    rows = [
-        {item.nested_key[0]: json.loads(item.value_json) for item in record.history.item}
-        for record in records
-        if record.WhichOneof("record_type") == "history"
-    ]
+    rows = wandb_rows(path)
     assert [row["_step"] for row in rows] == [1, 2, 3]
     assert [row["solve_rate"] for row in rows] == pytest.approx([0.3, 0.6, 0.9])
     assert [row["_timestamp"] for row in rows] == pytest.approx(moments(run), abs=1)

@@ -28,12 +28,14 @@ def config(told: Settings = QUICK, **changes: Any) -> Config:
     plain: dict[str, Any] = {
         "seed": 1,
         "workers": 0,
+        "cluster": None,
         "disk": 50_000_000,
         "rules": Rules(doublings=2, practice=2),
         "memory": 4.0,
         "reference": None,
         "live": False,
         "live_url": None,
+        "tracking": None,
         "settings": told,
     }
     return Config(**plain | changes)

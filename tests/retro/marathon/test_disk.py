@@ -54,6 +54,19 @@ def test_old_searches_go_first_then_videos(folder: Path, limit: int, gone: set[s
     assert used(folder) <= limit
 
 
+def test_what_was_tracked_before_the_last_start_goes_before_the_journal(folder: Path) -> None:
+    starts = [f"{mode}-2026010{day}_000000-id" for day, mode in enumerate(["run", "offline-run", "run"], 1)]
+    for name in starts:
+        (folder / "wandb" / name / "files").mkdir(parents=True)
+        (folder / "wandb" / name / "files" / "one").write_bytes(b"x" * 1000)
+    (folder / "wandb" / "latest-run").symlink_to(starts[-1])
+    assert make_room(folder, 5000, 0)
+    assert {path.name for path in (folder / "wandb").iterdir()} == {*starts[1:], "latest-run"}
+    assert make_room(folder, 4000, 0)
+    assert {path.name for path in (folder / "wandb").iterdir()} == {starts[2], "latest-run"}
+    assert {"journal.jsonl", "movie.bk2"} <= left(folder)
+
+
 def test_then_the_older_half_of_the_journal_and_no_more(folder: Path) -> None:
     assert make_room(folder, 2600, 0)
     lines = (folder / "journal.jsonl").read_bytes().split()
