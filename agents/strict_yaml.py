@@ -52,7 +52,7 @@ def read_yaml(path: Path) -> Document:
         Problem: with file and line: no YAML, no mapping, a repeated key, an anchor, or a value JSON lacks.
     """
     try:
-        text = read_bytes(path).decode()
+        text = read_bytes(path, links=True).decode()
     except UnicodeDecodeError as error:
         raise Problem(f"no UTF-8 text: {error.reason}", file=path) from error
     try:

@@ -1,6 +1,7 @@
 """Reading and writing: whole files or none, strict JSON, hashes."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -51,19 +52,28 @@ def unwritable(path: Path, error: OSError) -> Problem:
     )
 
 
-def open_file(path: Path) -> BufferedReader:
-    """A file opened for reading; OSError where it is no plain file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # to open a pipe would wait for its other end
+def open_file(path: Path, *, links: bool = False) -> BufferedReader:
+    """A file opened for reading; OSError where it is no plain file, or a link unless `links` allows that.
+
+    It is judged once it is open, so nothing can be put in its place between.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK  # to open a pipe would wait for its other end
+    try:
+        descriptor = os.open(path, flags if links else flags | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError("is a link, expected a plain file") from None
+        raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError("it is no plain file")
     return os.fdopen(descriptor, "rb")
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a file; a Problem where it cannot be read, or is a pipe or device and may never end."""
+def read_bytes(path: Path, *, links: bool = False) -> bytes:
+    """The content of a file; a Problem where it cannot be read, as `open_file`."""
     try:
-        with open_file(path) as handle:
+        with open_file(path, links=links) as handle:
             return handle.read()
     except OSError as error:
         raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error
@@ -83,10 +93,10 @@ def sha256_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def sha256_file(path: Path) -> str:
-    """SHA-256 of a file's bytes in lowercase hex."""
+def sha256_file(path: Path, *, links: bool = False) -> str:
+    """SHA-256 of a file's bytes in lowercase hex; a Problem where it cannot be read, as `open_file`."""
     try:
-        with open_file(path) as handle:
+        with open_file(path, links=links) as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as error:
         raise Problem(f"cannot be read: {error.strerror or error}", file=path) from error

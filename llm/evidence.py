@@ -49,7 +49,7 @@ def check_index(path: Path, start: Path | None) -> None:
     weights = {name: digest for name, digest in files.items() if name.endswith(WEIGHTS)}
     if not weights:
         raise Problem(f"names no weights, expected a file *{WEIGHTS}", file=path)
-    untrained = {sha256_file(file) for file in start.glob(f"*{WEIGHTS}")} if start else set()
+    untrained = {sha256_file(file, links=True) for file in start.glob(f"*{WEIGHTS}")} if start else set()
     for name, digest in weights.items():
         if digest in untrained:
             raise Problem(f"{name} is the file that training began with", file=path)

@@ -40,7 +40,7 @@ def check_model(task: Task) -> None:
     if task.revision is None:
         return  # its files are fixed files of the track
     for path in sorted(model_folder(task).glob("*.safetensors")):
-        if sha256_file(path) != path.resolve().name:
+        if sha256_file(path, links=True) != path.resolve().name:
             raise Problem("is damaged", file=path, remedy="delete it and download the model again")
 
 

@@ -62,7 +62,7 @@ def config_file(name: str, choice: Iterable[str]) -> Path:
 def read_toml(path: Path) -> tuple[dict[str, Any], str]:
     """The values of a TOML file, and its text; a Problem with the line where it is none."""
     try:
-        text = read_bytes(path).decode()
+        text = read_bytes(path, links=True).decode()
     except UnicodeDecodeError as error:
         raise Problem(f"no UTF-8 text: {error}", file=path) from error
     try:

@@ -88,7 +88,7 @@ class Emulator:
         """
         global _alive
         self.rom = rom
-        self.rom_sha256 = sha256_file(rom)
+        self.rom_sha256 = sha256_file(rom, links=True)
         self.system = console_of(rom)
         core = stable_retro.get_system_info(self.system)
         console = CONSOLES[self.system]
@@ -272,5 +272,5 @@ def versions() -> dict[str, str]:
     found = {"stable-retro": version("stable-retro")}
     for system in sorted(CONSOLES):
         library = Path(stable_retro.get_core_path(system))
-        found[stable_retro.get_system_info(system)["lib"]] = sha256_file(library)[:16]
+        found[stable_retro.get_system_info(system)["lib"]] = sha256_file(library, links=True)[:16]
     return found

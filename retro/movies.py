@@ -31,8 +31,8 @@ FOLDER = Path("records/retro/movies")
 MOVIE, ABOUT, VIDEO = "movie.bk2", "movie.json", "movie.mp4"
 LARGEST_VIDEO = 4 * 2**20  # bytes
 
-_COLUMNS = ("game", "frames", "time", "over the optimum", "movie", "date", "contributors", "description")
-_RIGHT = {"frames", "time", "over the optimum"}
+_COLUMNS = ("game", "frames", "time", "above the optimum", "movie", "date", "contributors", "description")
+_RIGHT = {"frames", "time", "above the optimum"}
 
 
 class About(BaseModel):
@@ -112,7 +112,7 @@ def add(
         game=game,
         frames=frames,
         frame_rate=f"{rate.numerator}/{rate.denominator}",
-        movie_sha256=sha256_file(path),
+        movie_sha256=sha256_file(path, links=True),
         name=name,
         date=date,
         contributors=tuple(contributors),
@@ -122,16 +122,16 @@ def add(
     for folder, other in read_movies(root):
         if other.movie_sha256 == made.movie_sha256 or other.folder == made.folder:
             raise Problem("this movie, or one of this name, is on the board already", file=folder)
-    if video is not None and len(read_bytes(video)) > LARGEST_VIDEO:
+    if video is not None and len(read_bytes(video, links=True)) > LARGEST_VIDEO:
         raise Problem(f"is larger than {LARGEST_VIDEO // 2**20} MiB", file=video, remedy="leave it away")
     place = root / FOLDER / made.folder
     draft = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
     try:
         draft.mkdir(parents=True)
-        write_atomic(draft / MOVIE, read_bytes(path))
+        write_atomic(draft / MOVIE, read_bytes(path, links=True))
         write_atomic(draft / ABOUT, made.model_dump_json(indent=2) + "\n")
         if video is not None:
-            write_atomic(draft / VIDEO, read_bytes(video))
+            write_atomic(draft / VIDEO, read_bytes(video, links=True))
         draft.rename(place)
     except OSError as error:
         raise unwritable(place, error) from error
@@ -204,7 +204,7 @@ def _row(entry: Entry, root: Path) -> tuple[str, ...]:
 
 
 def _gap(about: About) -> str:
-    """Frames over the fewest, where these are known."""
+    """Frames above the fewest, where these are known."""
     best = next((game for game in GAMES if game.name == about.game), None)
     if best is None:
         return "not known"

@@ -107,7 +107,7 @@ def verify(path: Path, spec: str | None = None) -> Verification:
     elif load_package(spec).name != movie.game:
         raise Problem(f"a movie of {movie.game}, not of {load_package(spec).name}", file=path)
     rom = load_package(spec).rom if spec is not None else _rom(movie.game)
-    here = sha256_file(rom)
+    here = sha256_file(rom, links=True)
     if movie.rom_sha256 is not None and here != movie.rom_sha256:
         raise Problem(
             f"a movie of another ROM: its SHA-256 is {movie.rom_sha256}, and here is {here}",

@@ -240,7 +240,9 @@ def play(source: Path, scale: int, spec: str | None) -> int:
                 raise Problem("inputs as text do not say of which game", file=source, remedy="add --package")
             package, movie = load_package(spec), source.with_suffix(".bk2")
             try:
-                inputs = parse_inputs(read_bytes(source).decode(errors="replace"), package.console_buttons)
+                inputs = parse_inputs(
+                    read_bytes(source, links=True).decode(errors="replace"), package.console_buttons
+                )
             except Problem as problem:
                 raise Problem(problem.reason, file=source, remedy=problem.remedy) from problem
         write_movie(movie, make_movie(package, inputs, replay_fresh(spec, inputs)))
@@ -335,7 +337,7 @@ def _watched(
 def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Route:
     """The route in a folder, to go on with, or a new one."""
     _no_marathon(folder)
-    rom = sha256_file(package.rom)
+    rom = sha256_file(package.rom, links=True)
     if not (folder / "route.json").exists():
         return Route(spec, package.name, rom, config.seed, config.settings, package.source_sha256)
     route = read_route(folder)

@@ -21,7 +21,7 @@ def read_key(variable: str, file: Path | None) -> str:
         Problem: there is none, it is too short or too long, or is not of printable ASCII without blanks.
     """
     if file is not None:
-        key, source = read_bytes(file).decode("ascii", "replace").strip(), str(file)
+        key, source = read_bytes(file, links=True).decode("ascii", "replace").strip(), str(file)
     else:
         key, source = os.environ.get(variable, "").strip(), f"the environment variable {variable}"
         if not key:

@@ -126,10 +126,54 @@ def test_json_may_be_deep_within_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize("read", [read_json, sha256_file, read_bytes, lambda path: list(read_jsonl(path))])
 def test_a_pipe_or_device_is_not_waited_for(tmp_path: Path, read: Callable[[Path], object]) -> None:
     os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "endless").symlink_to("/dev/zero")
-    for name in ("pipe", "endless"):
-        with pytest.raises(Problem, match=f"{name}: cannot be read: it is no plain file"):
-            read(tmp_path / name)
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(Problem, match=f"{path.name}: cannot be read: it is no plain file"):
+            read(path)
+
+
+@pytest.mark.parametrize("read", [read_json, sha256_file, read_bytes, lambda path: list(read_jsonl(path))])
+@pytest.mark.parametrize("target", ["f", "none", "link", "/dev/zero"])
+def test_a_link_is_not_followed(tmp_path: Path, read: Callable[[Path], object], target: str) -> None:
+    write(tmp_path / "f", b"{}\n")
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(Problem, match="link: cannot be read: is a link, expected a plain file"):
+        read(tmp_path / "link")
+
+
+def test_a_link_to_a_plain_file_is_followed_where_it_may_be_one(tmp_path: Path) -> None:
+    write(tmp_path / "f", b"abc")
+    for name, target in (("link", "f"), ("endless", "/dev/zero"), ("loop", "loop")):
+        (tmp_path / name).symlink_to(target)
+    assert read_bytes(tmp_path / "link", links=True) == b"abc"
+    assert sha256_file(tmp_path / "link", links=True) == ABC
+    for name in ("endless", "loop"):
+        with pytest.raises(Problem, match=f"{name}: cannot be read"):
+            read_bytes(tmp_path / name, links=True)
+
+
+def test_a_link_on_the_way_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    write(tmp_path / "folder/f", b"abc")
+    (tmp_path / "link").symlink_to("folder")
+    assert read_bytes(tmp_path / "link/f") == b"abc"
+
+
+def test_what_is_put_in_place_of_a_file_after_a_look_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a check by name and the opening, a link takes the place of the file that was checked."""
+    write(tmp_path / "secret", b"secret")
+    path, opened = write(tmp_path / "f", b"{}"), os.open
+
+    def swapped(name: Path, flags: int) -> int:
+        path.unlink()
+        path.symlink_to("secret")
+        return opened(name, flags)
+
+    assert path.is_file() and not path.is_symlink()
+    monkeypatch.setattr(os, "open", swapped)
+    with pytest.raises(Problem, match="is a link, expected a plain file"):
+        read_bytes(path)
 
 
 def test_jsonl_numbers_its_lines(tmp_path: Path) -> None:
