@@ -2,7 +2,7 @@
 
 An agent around a language model learns on the training episodes of a benchmark, by whatever its method
 remembers, and then plays the test episodes of its class with that memory frozen. The score is the mean over
-episodes, as many of each task; the lower end of its 95% interval must lie strictly above the class's target.
+episodes, as many of each task; the low end of its 95% interval must lie strictly above the class's target.
 What ranks are tokens, prompt and completion, of training and evaluation together: the seconds of a server
 depend on who else asks it.
 

@@ -30,7 +30,7 @@ from harness.record import (
 from harness.standing import Standing, read_standings
 from harness.track import ROOT, Track, available_tracks, load_track
 
-_LEFT = {"record", "score", "second seed", "date", "contributors", "description"}
+_LEFT = {"record", "first seed", "second seed", "date", "contributors", "description"}
 
 
 class Entry(NamedTuple):
@@ -190,7 +190,7 @@ def _row(entry: Entry, track: Track, root: Path) -> dict[str, str]:
         **cost,
         "time": minutes(record.time_s),
         "CPU s": f"{record.cpu_s:.0f}",
-        "score": interval(record.score),
+        "first seed": interval(record.score),
         "second seed": interval(second.score) if second else "pending",
         "calibration s": f"{record.calibration_s:.2f}",
         "date": record.date.isoformat(),

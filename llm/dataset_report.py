@@ -26,7 +26,7 @@ class Power(NamedTuple):
     standard_error: float
     width: float
     margin: float
-    """From pass@1 down to the lower end."""
+    """From pass@1 down to the low end."""
 
 
 def interval_power(

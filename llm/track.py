@@ -1,7 +1,7 @@
 """FIXED: the task of the llm track, and how its evidence is scored.
 
 A language model is fine-tuned by RL on Sokoban puzzles. It then writes eight completions for every puzzle of
-a held-out set, and the lower end of the 95% interval of its pass@1 must lie strictly above 0.80. Puzzles, not
+a held-out set, and the low end of the 95% interval of its pass@1 must lie strictly above 0.80. Puzzles, not
 completions, are the units of the interval: all completions of a puzzle are resampled together.
 
 `llm.evidence` describes the evidence. Every completion in it is judged again, and what could not have come

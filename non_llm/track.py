@@ -1,7 +1,7 @@
 """FIXED: the task of the non_llm track, and how its evidence is scored.
 
 An agent trained from scratch on unfiltered/train plays every level of unfiltered/test once, greedily, within
-120 moves. The lower end of the 95% Wilson interval of its solve rate must lie strictly above 0.70.
+120 moves. The low end of the 95% Wilson interval of its solve rate must lie strictly above 0.70.
 
 Evidence is a JSON-lines file. The first line names the levels and the checkpoint that played them; then comes
 one line a level, in order, with the moves in LURD notation (see `sokoban.reference`):

@@ -2,7 +2,7 @@
 
 A run is `SEARCHES` independent searches, each of which looks for the fastest way from power-on to the ending
 of every game in `GAMES`, from a seed of its own that follows from the run's. The score is the mean over
-searches of frames over the fewest that are possible, or known. The higher end of its 95% interval, a
+searches of frames divided by the fewest that are possible, or known. The high end of its 95% interval, a
 bootstrap over searches, must lie strictly below `TRACK.target`.
 
 `retro.evidence` describes the evidence. Every movie in it is played again from power-on, in a process of its
@@ -167,7 +167,7 @@ _SINCE_2 = (
 TRACK = Track(
     name="retro",
     title="Tool-assisted speedruns by search",
-    metric="frames over the optimum",
+    metric="ratio to the optimum",
     target=1.45,
     goal="below",
     ruleset="2",

@@ -115,7 +115,7 @@ def test_the_board_is_ordered_by_cost_and_shows_it(costly: None) -> None:
         make_record(3, cost=5e5, verification=None),
     ]
     head, _, *rows = board([Entry(ROOT / "records/x", record) for record in records]).split("\n")
-    assert head.startswith("| # | record | tokens | time | CPU s | score |")
+    assert head.startswith("| # | record | tokens | time | CPU s | first seed |")
     assert [row.split(" | ")[0] for row in rows[:3]] == ["| 2", "| 1", "| 3"]
     assert [row.split(" | ")[2:4] for row in rows[:2]] == [["1,000,000", "15:00"], ["3,000,000", "0:01"]]
 

@@ -32,7 +32,7 @@ def test_the_optimum_is_what_it_says() -> None:
     assert replay is not None and replay.frames == GAME.best and replay.splits == GAME.best_splits
 
 
-def test_frames_over_the_optimum_are_averaged_over_searches(tmp_path: Path) -> None:
+def test_ratios_to_the_optimum_are_averaged_over_searches(tmp_path: Path) -> None:
     texts = [slower(0), slower(10), slower(20), slower(10), None, f"{GAME.best}", slower(0), slower(20)]
     evidence = make_run(tmp_path, SEED, texts) / EVIDENCE
     best = GAME.best
