@@ -24,7 +24,6 @@ from harness.manifest import Manifest, read_manifest
 from harness.record import LOG, MANIFEST
 
 WAIT_S = 2.0  # between two looks at a log
-PATIENCE_S = 30.0  # for the first answer of W&B
 EVENTS = "events.out.tfevents.*"
 
 
@@ -115,14 +114,10 @@ class WeightsAndBiases:
                 resume="allow" if goes_on else None,
                 mode="offline" if offline else None,
                 # What this process prints and its machine does is not the run's.
-                settings={
-                    "console": "off",
-                    "init_timeout": PATIENCE_S,
-                    "x_disable_stats": True,
-                    "x_disable_meta": True,
-                },
+                settings={"console": "off", "x_disable_stats": True, "x_disable_meta": True},
             )
         except library.Error as error:
+            library.teardown()  # so that the id is free again
             remedy = "wandb login, or set WANDB_MODE=offline"
             raise Problem(f"W&B says: {error}", remedy=remedy) from error
 

@@ -36,6 +36,7 @@ TRACKING, LOG = "tracking.json", "tracking.log"
 EVERY = 60.0  # seconds from one row to the next
 PATIENCE = 10.0  # seconds that a search waits at its end for the last row
 LAST = 60.0  # seconds after which that row is given up
+ANSWER = "30"  # seconds that W&B has for its first answer
 PROGRESS = ("piece", "ending", "improved", "practised")
 """Milestones that are progress."""
 
@@ -146,6 +147,9 @@ def follow(
 
 def main() -> None:
     os.nice(19)
+    os.environ.setdefault("WANDB_INIT_TIMEOUT", ANSWER)
+    sys.stdout = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # W&B writes to standard output
     job = json.loads(sys.stdin.readline())
     ended = threading.Event()
     threading.Thread(target=_listen, args=[ended], daemon=True).start()

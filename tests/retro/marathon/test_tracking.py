@@ -192,15 +192,17 @@ def test_one_run_goes_on_through_a_kill_with_what_the_journal_says(nobody: Path)
     assert rows[-1]["emulated_frames"] == read_saved(folder / MARATHON).tally.emulated >= 3000
 
 
-def test_a_key_that_is_refused_is_said_and_files_are_kept(
-    nobody: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("key", "says"), [("short", "WANDB_API_KEY invalid: "), ("a" * 40, "")])
+def test_where_wandb_refuses_or_does_not_answer_files_are_kept(
+    key: str, says: str, nobody: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("wandb")
-    monkeypatch.setenv("WANDB_API_KEY", "short")
+    monkeypatch.setenv("WANDB_API_KEY", key)
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")  # where nothing listens
+    monkeypatch.setenv("WANDB_INIT_TIMEOUT", "2")
     with tracked(nobody, load_package("quarterstep"), "speed", patience=60.0):
         pass
-    said = capsys.readouterr().out
-    assert said.startswith("Tracking: W&B offline (W&B says: WANDB_API_KEY invalid: ")
+    assert capsys.readouterr().out.startswith(f"Tracking: W&B offline (W&B says: {says}")
     assert len(offline(nobody)) == 1
 
 
