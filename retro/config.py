@@ -81,8 +81,8 @@ def read_settings(table: Mapping[str, Any], path: Path, text: str) -> Settings:
         for source in settings.guidance:
             load_source(source)
     except Problem as problem:
-        shares = re.findall(r"share of \w+ '([\w.:]+)'", problem.reason)  # not the table that it stands in
-        words = shares + re.findall(r"[\w.:]+", problem.reason)
+        names = re.findall(r"(?:share of \w+|mode) '([\w.:]+)'", problem.reason)  # not the table around it
+        words = names + re.findall(r"[\w.:]+", problem.reason)
         named = next((word for word in words if line_of(text, word)), "")
         line = line_of(text, named)
         raise Problem(problem.reason, file=path, line=line, remedy=problem.remedy) from problem

@@ -72,16 +72,15 @@ def read_config(name: str) -> Config:
         Problem: with file and line: a key is missing, unknown or malformed, or the file is no TOML.
     """
     path = config_file(name, [MARATHON])
-    table, text = read_toml(path)
+    table, whole_text = read_toml(path)
+    text = _part(whole_text, "")
     _check_keys(table, _KEYS, path, text)
     for key, names in _TABLES.items():
         if not isinstance(table[key], dict):
-            raise Problem(f"{key} is no table", file=path, line=line_of(text, key))
+            raise Problem(f"{key} is not a table", file=path, line=line_of(text, key))
         if names is not None:
-            _check_keys(table[key], names, path, text)
-    if "guidance" in table["search"]:
-        raise Problem("guidance has a table of its own", file=path, line=line_of(text, "guidance"))
-    settings = read_settings(table["search"] | {"guidance": table["guidance"]}, path, text)
+            _check_keys(table[key], names, path, _part(whole_text, key), line_of(text, key))
+    settings = _settings(table, path, whole_text)
 
     def whole(key: str, least: int, most: int) -> int:
         return whole_number(table, key, least, most, path, text)
@@ -124,14 +123,39 @@ def read_config(name: str) -> Config:
     )
 
 
-def _check_keys(table: Mapping[str, Any], names: tuple[str, ...], path: Path, text: str) -> None:
+def _settings(table: Mapping[str, Any], path: Path, text: str) -> Settings:
+    if "guidance" in table["search"]:
+        line = line_of(_part(text, "search"), "guidance")
+        raise Problem("guidance has a table of its own", file=path, line=line)
+    try:
+        return read_settings(table["search"] | {"guidance": table["guidance"]}, path, _part(text, *_TABLES))
+    except Problem as problem:
+        line = problem.line or line_of(text, "search")
+        raise Problem(problem.reason, file=path, line=line, remedy=problem.remedy) from problem
+
+
+def _part(text: str, *tables: str) -> str:
+    """A file's lines of some tables, and those within them; "" = before the first table. All others are
+    empty, but for the headings where "" is named."""
+    inside, lines = "", []
+    for line in text.splitlines():
+        heading = re.match(r"""\s*\[\s*["']?([\w-]+)""", line)
+        inside = heading[1] if heading else inside
+        lines.append(line if inside in tables or (heading and "" in tables) else "")
+    return "\n".join(lines)
+
+
+def _check_keys(
+    table: Mapping[str, Any], names: tuple[str, ...], path: Path, text: str, at: int | None = None
+) -> None:
+    """`at` = the line to be told of a key that is missing."""
     if unknown := sorted(set(table) - set(names)):
         remedy = f"there are: {', '.join(names)}"
         raise Problem(
             f"unknown setting {unknown[0]!r}", file=path, line=line_of(text, unknown[0]), remedy=remedy
         )
     if missing := [name for name in names if name not in table]:
-        raise Problem(f"the setting {missing[0]!r} is missing", file=path)
+        raise Problem(f"the setting {missing[0]!r} is missing", file=path, line=at)
 
 
 def _text(table: Mapping[str, Any], key: str, path: Path, text: str) -> str | None:

@@ -62,6 +62,31 @@ def test_an_unknown_key_is_named_with_its_line(path: Path, after: str) -> None:
     assert problem.line == number + 1
 
 
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [("search", "seed"), ("guidance", "memory"), ("guidance", "frames"), ("search.modes", "practice")],
+)
+def test_a_key_in_the_wrong_table_is_named_with_the_line_where_it_stands(
+    path: Path, table: str, key: str
+) -> None:
+    lines = TEXT.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith(f"[{table}]")) + 1
+    lines.insert(at, f"{key} = 3")
+    problem = refused(read_config, path, "\n".join(lines) + "\n")
+    assert problem.line == at + 1
+    assert repr(key) in problem.reason
+
+
+@pytest.mark.parametrize(("table", "key"), [("search", "cells"), ("guidance", "policy")])
+def test_a_key_that_is_missing_in_a_table_is_named_with_the_tables_line(
+    path: Path, table: str, key: str
+) -> None:
+    text, _ = with_line(TEXT, key, None)
+    lines = text.splitlines()
+    at = next(number for number, line in enumerate(lines, 1) if line.startswith(f"[{table}]"))
+    assert refused(read_config, path, text).line == at
+
+
 def test_what_is_no_toml_is_named_with_its_line(path: Path) -> None:
     assert refused(read_config, path, "seed = 1\nworkers == 2\n").line == 2
 
