@@ -2,9 +2,11 @@
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable
 from os import PathLike, fspath
+from types import TracebackType
 from typing import NoReturn
 
 
@@ -56,6 +58,7 @@ def run_command(main: Callable[[], int | None], *expected: type[Exception]) -> N
         print(_plain(str(problem)), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # another one, at the interpreter's end, is as quiet
         print("Stopped by Ctrl-C.", file=sys.stderr)
         sys.exit(130)
     except OSError:
@@ -67,6 +70,19 @@ def run_command(main: Callable[[], int | None], *expected: type[Exception]) -> N
             sys.exit(141)
         print(f"standard output cannot be written: {error.strerror}", file=sys.stderr)
         sys.exit(2)
+
+
+def quiet_interrupts() -> None:
+    """Let Ctrl-C print no traceback, also while a command still imports its libraries."""
+    before = sys.excepthook
+
+    def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print("Stopped by Ctrl-C.", file=sys.stderr)
+        else:
+            before(kind, error, traceback)
+
+    sys.excepthook = show
 
 
 def _plain(text: str) -> str:

@@ -51,7 +51,7 @@ from harness.lock import locked
 from harness.log import LOG_NAME, LogWriter, read_log
 from harness.manifest import MANIFEST_NAME, SOURCE_NAME, Manifest
 from harness.progress import progress_bar
-from harness.state import STATE_NAME, Pace, State, read_state, write_state
+from harness.state import STATE_NAME, Pace, Postponed, State, read_state, write_state
 from harness.track import (
     ROOT,
     HardwareClass,
@@ -81,6 +81,7 @@ class Run:
         self._log = LogWriter(path / LOG_NAME)
         self._held: ExitStack | None = None
         self._pace = Pace(None)
+        self._postponed = Postponed()
         self._before_s = 0.0  # on the clock of earlier processes
         self._started: float | None = None
         self._stopped: float | None = None
@@ -232,14 +233,24 @@ class Run:
         traceback: TracebackType | None,
     ) -> None:
         assert self._held is not None
-        with self._held:
-            if error is not None and not self._log.stopped:
-                self._interrupt(error)
-        self._held = None
+        held, self._held = self._held, None
+        with held:
+            try:
+                self._postponed.release(interrupt=error is None)
+            except BaseException as interruption:
+                error = interruption
+                raise
+            finally:
+                if error is not None and not self._log.stopped:
+                    self._interrupt(error)
 
     def _interrupt(self, error: BaseException) -> None:
         message = " ".join(str(error).split())[:200]
-        reason = "Ctrl-C" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {message}"
+        reason = f"{type(error).__name__}: {message}"
+        if isinstance(error, KeyboardInterrupt):
+            reason = "Ctrl-C"
+        elif isinstance(error, SystemExit) and isinstance(error.code, str):
+            reason = error.code
         command = f"{self.track.command(self.manifest.recipe_name)} --resume {quote(str(self.path))}"
         print(f"\nInterrupted, {self.path} is incomplete: {reason}", file=sys.stderr)
         print(f"Go on with: {command}", file=sys.stderr)
@@ -276,9 +287,12 @@ class Run:
     def state_due(self, size: int = 0) -> bool:
         """Whether to call `save_state` now; `size` is about how many bytes it would save.
 
-        Of several processes the first one decides, for all.
+        Of several processes the first one decides, for all. From the first call on, Ctrl-C and SIGTERM wait
+        for that saving.
         """
-        return self._pace.due(size)
+        if self._held is not None:
+            self._postponed.hold()
+        return self._postponed.number is not None or self._pace.due(size)
 
     def save_state(self, state: Callable[[], bytes]) -> None:
         """Save what training needs to go on after the step that was logged last."""
@@ -289,6 +303,8 @@ class Run:
             write_state(self.path, State(self.manifest.run_id, self.steps, cpu_seconds(), data))
 
         self._pace.timed(save)
+        if self._postponed.number is not None:
+            self._postponed.release(interrupt=True)
 
     def train_stop(self, synchronize: Callable[[], None] | None = None) -> None:
         """Stop the clock, after `synchronize` has waited for the device."""

@@ -1,10 +1,12 @@
 """What processes have that help the first one of a run: no clock and no log, and no life after it."""
 
 import os
+import signal
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from multiprocessing import parent_process
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from tqdm import tqdm
@@ -40,6 +42,31 @@ class SilentRun:
 
     def progress(self, total: int, unit: str) -> "tqdm[Any]":
         return tqdm(total=total, unit=unit, disable=True)
+
+
+@contextmanager
+def ignored_signals() -> Iterator[None]:
+    """No Ctrl-C or SIGTERM interrupts this process meanwhile, nor ever those that it starts meanwhile.
+
+    For the start of helpers: the first process alone hears of a signal, says so, and ends the others.
+    """
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def killed_on_error(processes: Iterable[BaseProcess]) -> Iterator[None]:
+    """Kill helpers where the work in here breaks off, before they miss this process and say so."""
+    try:
+        yield
+    except BaseException:
+        for process in processes:
+            process.kill()
+        raise
 
 
 def end_with_parent() -> None:

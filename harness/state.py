@@ -4,10 +4,15 @@ The first line is JSON: run_id, step, the CPU seconds spent by then, and the SHA
 is the recipe's own.
 """
 
+import contextlib
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import Problem
 from harness.files import canonical_json, parse_json, read_bytes, sha256_bytes, write_atomic
@@ -47,7 +52,7 @@ def read_state(folder: Path, run_id: str) -> State | None:
     except Problem as problem:
         raise Problem(problem.reason, file=path, line=1, remedy=remedy) from problem
     if not isinstance(head, dict) or head.keys() != {"run_id", "step", "cpu_s", "sha256"}:
-        raise Problem("is no state that a run saved", file=path, remedy=remedy)
+        raise Problem("is not a state that a run saved", file=path, remedy=remedy)
     if head["sha256"] != sha256_bytes(data):
         raise Problem("is damaged: its hash is not the one that it names", file=path, remedy=remedy)
     if head["run_id"] != run_id:
@@ -83,3 +88,47 @@ class Pace:
         save()
         self._last = time.monotonic()
         self._cost_s = self._last - start
+
+
+class Postponed:
+    """Ctrl-C or SIGTERM that waits for the next saving, for `WAIT_S` at most; a second one does not wait."""
+
+    WAIT_S = 8.0  # `docker stop` kills after 10
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        """Of the signal that waits."""
+        self._before: dict[int, Any] = {}
+
+    def hold(self) -> None:
+        """Let signals wait from now on; not under torchrun, whose other processes end at once."""
+        main = threading.current_thread() is threading.main_thread()
+        if self._before or not main or "LOCAL_RANK" in os.environ:
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._hear)
+        self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._hear)
+
+    def release(self, *, interrupt: bool) -> None:
+        """Let signals wait no longer; interrupt: with the one that has waited, if there is one."""
+        if self._before:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
+        waiting, self.number = self.number, None
+        if interrupt and waiting is not None:
+            signal.raise_signal(waiting)
+
+    def _hear(self, number: int, frame: object) -> None:
+        if self.number is not None:
+            self.release(interrupt=True)
+        elif number != signal.SIGALRM:
+            self.number = number
+            signal.setitimer(signal.ITIMER_REAL, self.WAIT_S)
+            name = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
+            when = f"once the state is saved, in {self.WAIT_S:.0f} s at most"
+            text = f"\n{name}: ends {when}; a second one ends at once\n"
+            with contextlib.suppress(OSError):
+                os.write(2, text.encode())  # print may be at work

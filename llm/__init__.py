@@ -1,1 +1,5 @@
 """Sokoban by RL fine-tuning of a language model."""
+
+from harness.errors import quiet_interrupts
+
+quiet_interrupts()

@@ -1,7 +1,7 @@
 """FIXED: draw the completions of the held-out puzzles and write them as evidence.
 
-    python -m llm.eval_speedrun --eval-checkpoint outputs/<run>    a trained run: completes its folder
-    python -m llm.eval_speedrun --eval-checkpoint base             the untrained model: the baseline
+    python -m llm.eval_speedrun outputs/<run>              a trained run: completes its folder
+    python -m llm.eval_speedrun --eval-checkpoint base     the untrained model: the baseline
 
 The prompt is that of the run's recipe. What is drawn is kept in `evidence.partial.jsonl`, so an evaluation
 that was interrupted goes on where it stopped. On GPUs one vLLM server a GPU draws; on CPUs one process a
@@ -14,7 +14,8 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,7 +30,7 @@ from harness.files import canonical_json, read_bytes, sha256_bytes, sha256_file,
 from harness.lock import locked
 from harness.progress import progress_bar
 from harness.run import Run
-from harness.silent import end_with_parent
+from harness.silent import end_with_parent, ignored_signals
 from harness.track import Score
 from llm.checkpoint import FOLDER, INDEX, index_files, open_checkpoint
 from llm.completion import Engine, complete, completion_seed, completion_text
@@ -138,11 +139,11 @@ def draw(job: Job, puzzles: Sequence[Puzzle]) -> Iterator[list[dict[str, Any]]]:
             )
             draw_chunk = partial(draw_rows, engine, tokenizer, job)
         else:
-            processes = machines.available_cores() or 1
-            pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=_load, initargs=(job,))
+            pool = stack.enter_context(_processes(machines.available_cores() or 1, job))
             draw_chunk = _draw_chunk
-            stack.callback(pool.shutdown, wait=True, cancel_futures=True)
-        for future in as_completed([pool.submit(draw_chunk, chunk) for chunk in chunks]):
+        with ignored_signals():  # the pool's processes start here
+            futures = [pool.submit(draw_chunk, chunk) for chunk in chunks]
+        for future in as_completed(futures):
             yield future.result()
 
 
@@ -172,6 +173,22 @@ def draw_rows(
         }
         for place, puzzle in enumerate(puzzles)
     ]
+
+
+@contextmanager
+def _processes(count: int, job: Job) -> Iterator[ProcessPoolExecutor]:
+    """A pool whose processes are killed where what uses it breaks off, and what they were drawing is lost."""
+    pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_load, initargs=(job,))
+    with pool:
+        try:
+            yield pool
+        except BrokenProcessPool as error:
+            remedy = "see if memory ran out; what is drawn is kept"
+            raise Problem("a process that drew completions was killed", remedy=remedy) from error
+        except BaseException:
+            for process in pool._processes.values():
+                process.kill()
+            raise
 
 
 class _Worker(NamedTuple):
@@ -257,17 +274,19 @@ def main() -> None:
         prog="python -m llm.eval_speedrun",
         description="Draw and judge the completions of the held-out puzzles.",
     )
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("run", nargs="?", help="run folder, outputs/<run>")
+    what.add_argument(
         "--eval-checkpoint",
-        required=True,
         help=f"outputs/<run>, or its checkpoint folder; or '{BASE}', the untrained model",
     )
     hardware = machines.nearest_class(TRACK, machines.inspect())
     parser.add_argument(
-        "--task",
+        "--class",
+        dest="name",
         choices=TASKS,
         default=hardware.name,
-        help="whose untrained model (%(default)s, by this machine)",
+        help="whose untrained model (default: %(default)s, by this machine)",
     )
     parser.add_argument(
         "--prompt", default="{question}", help="what stands around the question to the untrained model"
@@ -277,11 +296,11 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     if arguments.eval_checkpoint == BASE:
-        task = TASKS[arguments.task]
+        task = TASKS[arguments.name]
         check_prompt(arguments.prompt)
         evaluate_baseline(task, arguments.prompt, task.valid if arguments.valid else task.eval)
         return
-    path = Path(arguments.eval_checkpoint)
+    path = Path(arguments.run or arguments.eval_checkpoint)
     path = path.parent if path.name in (FOLDER, INDEX) else path
     with Run.open(path, TRACK.name) as run:
         evaluate(run)

@@ -18,7 +18,6 @@ import io
 import multiprocessing
 import os
 import queue
-import signal
 import tempfile
 import threading
 import time
@@ -49,7 +48,7 @@ from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 from harness.errors import Problem, run_command
 from harness.launch import launch
 from harness.run import Run
-from harness.silent import SilentRun, end_with_parent
+from harness.silent import SilentRun, end_with_parent, ignored_signals, killed_on_error
 from llm.answers import judge
 from llm.checkpoint import save_checkpoint
 from llm.completion import Completion, Engine, Limits, Sampling, complete, completion_seed, completion_text
@@ -768,29 +767,15 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
             context.Process(target=assist, args=(rank, recipe, run.seed, meeting_place), daemon=True)
             for rank in range(1, recipe.trainers)
         ]
-        with ignored_signals():  # this process alone hears of Ctrl-C, and ends the others
+        with ignored_signals():
             for other in others:
                 other.start()
-        try:
+        with killed_on_error(others):
             await_others(others, Path(folder))
-            with group(0, recipe, meeting_place):
+            with group(0, recipe, meeting_place), killed_on_error(others):
                 work(run, recipe, 0)
             for other in others:
                 other.join()
-        finally:
-            for other in others:
-                other.kill()
-
-
-@contextmanager
-def ignored_signals() -> Iterator[None]:
-    """Nothing interrupts this process meanwhile, nor ever those that it starts meanwhile."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def await_others(others: Sequence[BaseProcess], folder: Path) -> None:

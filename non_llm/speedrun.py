@@ -16,7 +16,6 @@ processes average their gradients.
 import copy
 import io
 import multiprocessing
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +37,7 @@ from torch import Tensor, nn
 from harness.errors import Problem, run_command
 from harness.launch import launch
 from harness.run import Run
-from harness.silent import SilentRun, end_with_parent
+from harness.silent import SilentRun, end_with_parent, ignored_signals, killed_on_error
 from non_llm.eval_speedrun import Policy, Position, evaluate
 from non_llm.track import TRACK, training_levels
 from sokoban.boxoban import LevelsUnavailable
@@ -389,18 +388,19 @@ def train(run: Run, recipe: Recipe) -> None:
             context.Process(target=assist, args=(rank, *arguments), daemon=True)
             for rank in range(1, recipe.processes)
         ]
-        for other in others:
-            other.start()
-        with group(0, *arguments[::2]):
-            work(run, recipe, run.manifest.seed, rank=0)
-        for other in others:
-            other.join()
+        with ignored_signals():
+            for other in others:
+                other.start()
+        with killed_on_error(others):
+            with group(0, *arguments[::2]), killed_on_error(others):
+                work(run, recipe, run.manifest.seed, rank=0)
+            for other in others:
+                other.join()
 
 
 def assist(rank: int, recipe: Recipe, seed: int, meeting_place: str) -> None:
-    """The other processes: the same work, without clock and log."""
+    """The other processes: the same work, without clock and log, until the first one ends them."""
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # after Ctrl-C the first process ends the others
     with group(rank, recipe, meeting_place):
         work(SilentRun(), recipe, seed, rank)
 

@@ -14,7 +14,6 @@ A recipe knows games by their packages alone. It may not contain inputs, places 
 """
 
 import shutil
-import signal
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -28,7 +27,7 @@ from harness.errors import Problem, run_command
 from harness.launch import launch
 from harness.lock import locked
 from harness.run import Run
-from harness.silent import SilentRun, end_with_parent
+from harness.silent import SilentRun, end_with_parent, ignored_signals
 from retro.eval_speedrun import evaluate
 from retro.evidence import Found, expected, movies_bytes
 from retro.inputs import format_inputs
@@ -129,8 +128,6 @@ def open_lane(notes: Notes) -> None:
     global _notes
     _notes = notes
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that keeps the log
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def ready() -> bool:
@@ -184,7 +181,9 @@ def train(run: Run | SilentRun, recipe: Recipe) -> None:
     with ProcessPoolExecutor(recipe.lanes, context, initializer=open_lane, initargs=(notes,)) as lanes:
         try:
             with run.warmup():
-                wait([lanes.submit(ready) for _ in range(recipe.lanes)])
+                with ignored_signals():
+                    lanes_ready = [lanes.submit(ready) for _ in range(recipe.lanes)]
+                wait(lanes_ready)
             run.train_start()
             run.record_data(TRACK.data_files().items())
             searches = [lanes.submit(find, wanted, settings, folder) for wanted in todo]

@@ -1,6 +1,7 @@
 """What users see when something is wrong."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,8 +47,12 @@ def fail(error: BaseException) -> Callable[[], int]:
 def test_a_command_exits_without_traceback(
     capsys: pytest.CaptureFixture[str], main: Callable[[], int | None], status: int | None
 ) -> None:
-    with pytest.raises(SystemExit) as caught:
-        run_command(main, LookupError)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            run_command(main, LookupError)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert caught.value.code == status
     shown = capsys.readouterr().err
     assert "Traceback" not in shown
@@ -87,3 +92,15 @@ def test_an_error_of_the_system_elsewhere_is_raised() -> None:
 def test_a_mistake_in_the_code_is_no_problem_of_the_user() -> None:
     with pytest.raises(ZeroDivisionError):
         run_command(fail(ZeroDivisionError()))
+
+
+def test_ctrl_c_while_a_command_imports_its_libraries_is_quiet() -> None:
+    code = "import {0}, signal\n{1}"
+    for package in ("llm", "non_llm", "retro", "agents"):
+        for line, shown in (
+            ("signal.raise_signal(signal.SIGINT)", "Stopped by Ctrl-C.\n"),
+            ("1 / 0", "Traceback"),
+        ):
+            command = [sys.executable, "-c", code.format(package, line)]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+            assert done.returncode != 0 and done.stderr.startswith(shown)

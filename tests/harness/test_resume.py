@@ -1,6 +1,7 @@
 """A run that broke off goes on as if nothing had happened, but for its rank; what cannot go on says why."""
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,7 +47,7 @@ def latest(folder: Path) -> Path:
 
 @contextmanager
 def broken_off(monkeypatch: pytest.MonkeyPatch, event: str, count: int = 1) -> Iterator[None]:
-    """Ctrl-C right after the log holds so many events of this name."""
+    """A Ctrl-C that does not wait, right after the log holds so many events of this name."""
     from harness.log import LogWriter
 
     write, seen = LogWriter.write, [0]
@@ -60,6 +61,26 @@ def broken_off(monkeypatch: pytest.MonkeyPatch, event: str, count: int = 1) -> I
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(LogWriter, "write", then_stop)
+        yield
+
+
+@contextmanager
+def interrupted(monkeypatch: pytest.MonkeyPatch, number: int, event: str, count: int = 1) -> Iterator[None]:
+    """A signal that comes right after the log holds so many events of this name."""
+    from harness.log import LogWriter
+
+    write, seen = LogWriter.write, [0]
+
+    def then_send(self: LogWriter, name: str, **fields: object) -> object:
+        written = write(self, name, **fields)
+        seen[0] += name == event
+        if name == event and seen[0] == count:
+            signal.raise_signal(number)
+        return written
+
+    end = KeyboardInterrupt if number == signal.SIGINT else SystemExit
+    with monkeypatch.context() as patch, pytest.raises(end):
+        patch.setattr(LogWriter, "write", then_send)
         yield
 
 
@@ -96,6 +117,26 @@ def test_it_ends_with_the_checkpoint_of_a_run_that_went_through(
         assert {file.name for file in path.iterdir()} == {
             *("manifest.json", "log.jsonl", "speedrun.py", "checkpoint.bin", "evidence.jsonl", ".lock")
         }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_for_the_state_of_its_step(
+    number: int, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = command()
+    with interrupted(monkeypatch, number, "step", 40):
+        command()  # 30 s from its next saving
+    path = latest(tmp_path)
+    log, state = read_log(path / "log.jsonl"), read_state(path, read_manifest(path / "manifest.json").run_id)
+    assert (log.status, len(log.steps)) == ("interrupted", 40)
+    assert state is not None and state.step == 40
+    assert log.events[-1].fields["reason"] == ("Ctrl-C" if number == signal.SIGINT else "terminated")
+    with interrupted(monkeypatch, number, "train_stop"):
+        command("--resume", str(path))
+    log = read_log(path / "log.jsonl")
+    assert stage(path) == "evaluation" and log.status == "interrupted" and log.find("checkpoint") is not None
+    assert command("--resume", str(path)) == path
+    assert known(path) == known(whole) and read_log(path / "log.jsonl").status == "complete"
 
 
 def test_the_time_before_and_after_adds_up(
@@ -200,7 +241,7 @@ def test_what_cannot_go_on_is_refused_with_a_remedy(
             command("--resume", str(path), *arguments)
     with pytest.raises(Problem, match=r"is complete\. Remedy: begin another one: python -m toy_track.speed"):
         command("--resume", str(complete))
-    with pytest.raises(Problem, match=r"is no run folder: it has no manifest.json\. Remedy: "):
+    with pytest.raises(Problem, match=r"is not a run folder: it has no manifest.json\. Remedy: "):
         command("--resume", str(tmp_path))
     with locked(path), pytest.raises(Problem, match="another process works in it"):
         command("--resume", str(path))

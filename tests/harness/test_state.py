@@ -1,5 +1,7 @@
 """A state is read back as it was, and saved so seldom that a run hardly pays for it."""
 
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import Problem
-from harness.state import Pace, State, read_state, write_state
+from harness.state import Pace, Postponed, State, read_state, write_state
 
 
 def test_a_state_is_read_back(tmp_path: Path) -> None:
@@ -64,3 +66,52 @@ def test_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert often.due(10**12)
     often.start()
     assert not often.due(0)
+
+
+def test_ctrl_c_waits_for_a_saving_and_another_one_does_not(capfd: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    for second in (False, True):
+        postponed = Postponed()
+        postponed.hold()
+        postponed.hold()
+        signal.raise_signal(signal.SIGINT)
+        assert postponed.number == signal.SIGINT
+        assert "Ctrl-C: ends once the state is saved" in capfd.readouterr().err
+        with pytest.raises(KeyboardInterrupt):
+            if second:
+                signal.raise_signal(signal.SIGINT)
+            else:
+                postponed.release(interrupt=True)
+        assert (
+            signal.getsignal(signal.SIGINT) is before and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+        )
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        postponed.release(interrupt=True)  # nothing is left to happen
+
+
+def test_ctrl_c_waits_for_no_saving_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Postponed, "WAIT_S", 0.2)
+    postponed = Postponed()
+    postponed.hold()
+    signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(30)
+    postponed.hold()  # what has come goes no further than its run
+    postponed.release(interrupt=True)
+
+
+def test_signals_that_are_ignored_stay_so_and_those_under_torchrun_come_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of what a script runs in the background
+    postponed = Postponed()
+    try:
+        postponed.hold()
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        postponed.release(interrupt=False)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    postponed.hold()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
