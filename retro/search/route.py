@@ -350,13 +350,17 @@ class RouteSearch:
         old = self.route.pieces
         new = [*old[:index], piece]
         while True:
-            rest = next((i for i, other in enumerate(old) if other.state == new[-1].entered), len(old))
+            entered = new[-1].entered
+            rest = next(
+                (i for i in range(index + 1, len(old)) if not self._before(old[i], entered)), len(old)
+            )
             if sum(p.frames for p in new) >= sum(p.frames for p in old[:rest]):
                 return False
-            replay = self._replay([*new, *old[rest:]])
-            if replay.splits.get(new[-1].entered) != sum(p.frames for p in new):
+            joins = entered == (old[rest].state if rest < len(old) else old[-1].entered)
+            replay = self._replay([*new, *old[rest:]] if joins else new)
+            if replay.splits.get(entered) != sum(p.frames for p in new):
                 return False  # found with savestates, and not to be had without
-            if (pieces := self._fitted(new, old[rest:], replay)) is not None:
+            if joins and (pieces := self._fitted(new, old[rest:], replay)) is not None:
                 self.route.pieces, self._hashes = pieces, list(replay.ram_hashes[:-1])
                 self.route.save(self.folder)
                 return True
@@ -370,6 +374,10 @@ class RouteSearch:
             if not search.solutions:
                 return False
             new.append(self._piece(search, search.solutions[0]))
+
+    def _before(self, piece: Piece, state: str) -> bool:
+        """Whether a piece leaves an earlier state than this one, which the route may never have entered."""
+        return self.package.state_index(piece.state) < self.package.state_index(state)
 
     def _fitted(self, new: list[Piece], rest: list[Piece], replay: Replay) -> list[Piece] | None:
         """The pieces as their replay splits them; None where the replay does not get through them."""

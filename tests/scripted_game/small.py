@@ -97,6 +97,33 @@ class Shortcut(Rooms):
         return onward(walked(now, mask), LENGTH if now.room == 0 else 4 * LENGTH)
 
 
+class Slowcut(Rooms):
+    """A at 8 in the first room leads past the second in a transit of 12 frames, and the second takes 20."""
+
+    FEWEST = 1 + 8 + 1 + 12
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        if now.room == TRANSIT:
+            return now._replace(clock=now.clock - 1) if now.clock else now._replace(room=2)
+        if now.room == 0 and now.x == 8 and mask & A:
+            return now._replace(room=TRANSIT, clock=11)
+        return onward(walked(now, mask), LENGTH if now.room == 0 else 2 * LENGTH)
+
+
+class Wall(Rooms):
+    """Nothing leads out of the first room, and a clock makes every frame another cell."""
+
+    variables: ClassVar[Mapping[str, Variable]] = {**Rooms.variables, "clock": Variable(3, "<i2")}
+
+    def cell(self, ram: Ram) -> tuple[int, ...]:
+        return ram.x, ram.clock
+
+    @staticmethod
+    def advance(now: Now, mask: int) -> Now:
+        return walked(now, mask)._replace(clock=now.clock + 1)
+
+
 class Flicker(Rooms):
     """A at 4 makes the ending hold for 2 frames, in which the walk through the first room goes on."""
 

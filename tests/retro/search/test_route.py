@@ -458,6 +458,20 @@ def test_improve_takes_a_way_past_what_follows(tmp_path: Path) -> None:
     checked(read_route(tmp_path))
 
 
+def test_improve_through_a_state_that_was_passed_by_goes_on_to_the_ending(tmp_path: Path) -> None:
+    """Into the second room it is half as far as past it, and slower on the whole."""
+    spec = SMALL_GAMES + "Slowcut"
+    past = rooms((RIGHT, 8), (A, 1), (0, 12))
+    route = route_of(spec, START, ("first", "ending", past))
+    assert improved(tmp_path, route) == [0]
+    assert read_route(tmp_path).pieces == route.pieces
+    late = route_of(spec, START, ("first", "ending", [0] * 12 + past))
+    assert improved(tmp_path, late) == [late.frames - (1 + 10 + 20)]
+    again = read_route(tmp_path)
+    assert [piece.entered for piece in again.pieces] == ["first", "second", "ending"]
+    checked(again)
+
+
 def test_improve_counts_its_passes_so_that_each_has_seeds_of_its_own(tmp_path: Path) -> None:
     spec = SMALL_GAMES + "Rooms"
     route = route_of(spec, START, ("first", "second", [RIGHT] * 10), ("second", "ending", [RIGHT] * 10))
