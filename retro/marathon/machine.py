@@ -196,7 +196,8 @@ def step(now: Standing, event: Event, rules: Rules) -> tuple[Standing, Orders]:
             entered = tuple(Place(*place, turns.get(place, 1)) for place in event.entered)
             if not now.ended:
                 raise ValueError("a run that has not reached the ending is not improved")
-            return replace(now, entered=entered), ()
+            new = (place.state for place in entered[1:-1] if place.state not in now.known)
+            return replace(now, entered=entered, known=(*now.known, *new)), ()
 
 
 def allowed(now: Standing, state: str, how: str) -> bool:

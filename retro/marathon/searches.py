@@ -91,13 +91,18 @@ class Searches(RouteSearch):
         while pieces[-2].state == pieces[-2].entered:
             whole = _joined(pieces[-2], whole)
             pieces[-2:] = [whole]
-        last = whole.entered == self.package.states[-1].name
-        if not last and all(practice.state != whole.entered for practice in self.saved.practice):
-            inputs = format_inputs(self.route.inputs(self._buttons), self._buttons)
-            self.saved.practice.append(Practice(whole.entered, inputs))
+        self._met()
         self.saved.tally.shaved += max(0, whole.first - whole.frames)
         self._learn(runs_of(self.route.inputs(self._buttons)))
-        return machine.Left(whole.entered, whole.ram_hash, last)
+        return machine.Left(whole.entered, whole.ram_hash, whole.entered == self.package.states[-1].name)
+
+    def _met(self) -> None:
+        """Practise the levels that the run enters for the first time."""
+        known, inputs = {practice.state for practice in self.saved.practice}, list[int]()
+        for number, piece in enumerate(self.route.pieces):
+            inputs += parse_inputs(piece.inputs, self._buttons)
+            if number and piece.entered not in {*known, self.package.states[-1].name}:
+                self.saved.practice.append(Practice(piece.entered, format_inputs(inputs, self._buttons)))
 
     def _better(self, index: int) -> list[machine.Event]:
         """A state within the run, bounded by what it takes there."""
@@ -110,6 +115,8 @@ class Searches(RouteSearch):
         before = self.route.frames
         for solution in search.solutions:
             if self._replace(index, self._piece(search, solution)):
+                piece = self.route.pieces[index]
+                self.saved.tally.shaved += max(0, piece.first - piece.frames)
                 return [self._improved(old.state, before), machine.Gained()]
         return [machine.Nothing(False)]
 
@@ -117,6 +124,7 @@ class Searches(RouteSearch):
         saved, tally = before - self.route.frames, self.saved.tally
         tally.improved += 1
         self._note("improved", state, f"{saved:,} fewer: {self.route.frames:,} frames", saved)
+        self._met()
         self._learn(runs_of(self.route.inputs(self._buttons)))
         return machine.Replaced(tuple((piece.entered, piece.ram_hash) for piece in self.route.pieces))
 
@@ -217,17 +225,19 @@ class Searches(RouteSearch):
         """The search in work, taken up where it stood, or gone on with, or new."""
         now, base = self.standing, self.route.settings
         told = replace(base, frames=base.frames << self._doubled, patience=base.patience << self._doubled)
+        more = replace(told, frames=told.frames + self.saved.spent)
         own, kept, again = self._file(now.begun), self._kept, False
-        search = load_search(own, beginning, told) if own.exists() else None
+        search = load_search(own, beginning, more if now.again else told) if own.exists() else None
         if search is None and now.again:
             if kept is None and (before := self._file(now.begun - 1)).exists():
-                kept = load_search(before, beginning, told)
+                kept = load_search(before, beginning, more)
             again = kept is not None and kept.ending != "exhausted"
             search = kept if again and kept and kept.beginning.ram_hash == beginning.ram_hash else None
         if search is None:
             search = SegmentSearch(beginning, told, f"{self.route.seed}:marathon {now.begun}", known)
-        elif again:
-            search.settings, search.ending, search.shaved = told, "searching", 0
+        elif again:  # a try of its own, with all that is known
+            search.settings, search.ending, search.shaved = more, "searching", 0
+            search.improved_at = search.found_at = search.frames
         self._counted = search, search.frames
         return search
 
@@ -257,6 +267,7 @@ class Searches(RouteSearch):
             if search.whole:
                 self._keep_search(search)
         self._kept = search
+        self.saved.spent = 0 if search.ending == "exhausted" else search.frames
 
     def _keep_search(self, search: SegmentSearch) -> None:
         path = self._file(self.standing.begun)

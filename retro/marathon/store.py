@@ -50,6 +50,8 @@ class Saved:
     best: tuple[int, int] | None = None
     """Of the movie: index of the state that it reaches, and its frames."""
     tally: Tally = field(default_factory=Tally)
+    spent: int = 0
+    """Frames that the search in work has from before its present try."""
     journal: list[dict[str, Any]] = field(default_factory=list)
     """Lines of the journal that tell of what is new in this file."""
 
@@ -79,7 +81,7 @@ def open_saved(folder: Path, spec: str, package: GamePackage, config: Config) ->
     Raises:
         Problem: the folder holds something else, or its file is malformed.
     """
-    rom, path = sha256_file(package.rom), folder / MARATHON
+    rom, path = sha256_file(package.rom, links=True), folder / MARATHON
     if not path.exists():
         if (folder / ROUTE).exists():
             raise Problem("holds another search", file=folder, remedy="choose another folder with --out")

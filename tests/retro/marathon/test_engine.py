@@ -12,13 +12,13 @@ import pytest
 
 from harness.errors import Problem
 from harness.files import read_jsonl
-from retro.inputs import parse_inputs
+from retro.inputs import format_inputs, parse_inputs
 from retro.marathon import engine
 from retro.marathon.journal import Journal
-from retro.marathon.machine import Rules
+from retro.marathon.machine import Left, Rules, begin, step
 from retro.marathon.store import MARATHON, Saved, open_saved
 from retro.packages import load_package
-from retro.search.route import read_route
+from retro.search.route import Piece, read_route
 from retro.search.segment import SegmentSearch
 from scripted_game import BUTTONS, fewest_frames
 from scripted_game.marathons import QUICK, config, run, without_a_console
@@ -182,6 +182,52 @@ def test_a_practised_way_is_brought_into_the_run(tmp_path: Path) -> None:
         if practice.way:
             played = play(package, prefix[:-1] + parse_inputs(practice.way, BUTTONS))
             assert package.states[played.states[-1]].name == practice.entered
+
+
+def test_a_level_that_was_passed_by_is_practised_once_the_run_leads_through_it(tmp_path: Path) -> None:
+    """The run leads past the second room, and waits before; through it is faster then."""
+    spec, past = SMALL_GAMES + "Slowcut", [0] * 12 + [4] * 8 + [1] + [0] * 12
+    package = load_package(spec)
+    hashes = play(package, [0, *past]).hashes
+    saved = open_saved(tmp_path, spec, package, config())
+    for state, entered, inputs, ram_hash in (
+        ("power-on", "first", [0], hashes[0]),
+        ("first", "ending", past, hashes[-1]),
+    ):
+        counts = (len(inputs), 0, 0, 0, 0, 0)
+        text = format_inputs(inputs, BUTTONS)
+        saved.route.pieces.append(Piece(state, entered, text, len(inputs), ram_hash, "solved", *counts))
+    left = Left("ending", hashes[-1], True)
+    saved.standing, _ = step(begin("first", hashes[0]), left, config().rules)
+    saved.save(tmp_path)
+    saved = run(tmp_path, spec, config(), frames=20_000)
+    checked(saved)
+    assert [piece.entered for piece in saved.route.pieces] == ["first", "second", "ending"]
+    assert saved.route.frames == 1 + 10 + 20
+    (practice,) = saved.practice
+    assert (practice.state, parse_inputs(practice.inputs, BUTTONS)) == (
+        "second",
+        saved.route.inputs(BUTTONS)[:11],
+    )
+    assert saved.standing is not None and saved.standing.known == ("second",)
+
+
+def test_a_retry_has_twice_the_frames_of_the_try_before(tmp_path: Path) -> None:
+    """Nothing leads out of the first state: 200 frames, then 400 and 800 more, over restarts."""
+    told = config(replace(HASTY, frames=200), rules=Rules(doublings=14, practice=0))
+    spent: dict[int, int] = {}
+
+    def watch(doing: str, search: SegmentSearch) -> None:
+        spent[search.settings.frames] = search.frames
+        if search.rounds % 7 == 3:
+            raise Killed
+
+    while len(spent) < 4:
+        with suppress(Killed):
+            run(tmp_path, SMALL_GAMES + "Wall", told, watch=watch)
+    first, second, third = list(spent.values())[:3]
+    for frames, budget in ((first, 200), (second - first, 400), (third - second, 800)):
+        assert budget <= frames < budget + 50
 
 
 def test_where_arrivals_differ_a_replay_decides(tmp_path: Path) -> None:

@@ -125,6 +125,17 @@ def test_beaten_states_take_turns_of_three_searches_once_the_ending_is_reached()
     assert {kind for kind, state in turns if state == "title"} == {"improve"}, "no route entered it"
 
 
+def test_a_state_that_an_improvement_leads_through_is_practised_from_then_on() -> None:
+    now, _ = after(begin("title", "a"), Left("two", "b", False), Left("ending", "c", True))
+    now, _ = after(now, Replaced((("title", "a"), ("one", "d"), ("two", "e"), ("ending", "f"))), Gained())
+    assert now.known == ("two", "one")
+    worked = set()
+    for _ in range(12 * TURN):
+        now, _ = after(now, Nothing(False))
+        worked.add((now.kind, now.state))
+    assert {("practice", "one"), ("improve", "one"), ("practice", "two")} <= worked
+
+
 def test_a_gain_makes_budgets_small_again() -> None:
     _, orders = after(
         begin("title", "a"), Left("ending", "b", True), Nothing(True), Nothing(True), Gained(), Nothing(True)
