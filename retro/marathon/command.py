@@ -57,7 +57,7 @@ def _go(
     with (
         _workers(spec, config) as pool,
         open_guidance(spec, config.settings.guidance, config.seed, folder) as guidance,
-        tracked(folder, package, config.tracking),
+        tracked(folder, package, config),
         report(package, saved.route) as watch,
         _published(folder, saved.route, pool, config) as publisher,
     ):

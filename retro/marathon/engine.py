@@ -53,6 +53,7 @@ class Marathon(Searches):
         super().__init__(folder, saved, pool, config, guidance, self._watched)
         self._publisher, self._report, self._rival = publisher, watch, rival
         self._safe = saved  # as it is on disk
+        self._compared = False  # with the rival, since the start
         self._shown: tuple[list[int], Replay] | None = None  # the replay before
         self._emulated, self._began, self._bounds = 0, time.monotonic(), (0.0, 0)
         self._lost = pool.lost
@@ -168,11 +169,17 @@ class Marathon(Searches):
         path, inputs = self.folder / MOVIE, self.route.inputs(self._buttons)
         with suppress(Problem):  # there is none yet, or it is damaged
             if list(read_movie(path).inputs) == inputs:
+                if self._rival is not None and not self._compared:  # who may be new
+                    self._compare()
                 return
         known = self._shown
         shown = known[1] if known is not None and known[0] == inputs else self._replay(self.route.pieces)
         write_movie(path, make_movie(self.package, inputs, shown))
+        self._compare()
+
+    def _compare(self) -> None:
         splits_table(self.folder / SPLITS, self.package, self.route.pieces, self._rival)
+        self._compared = True
 
     def _replay(self, pieces: list[Piece]) -> Replay:
         shown = super()._replay(pieces)

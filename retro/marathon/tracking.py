@@ -16,6 +16,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from harness.files import canonical_json, parse_json, read_bytes, read_json, wri
 from harness.track import ROOT
 from retro.emulator import CONSOLES, console_of
 from retro.guidance.policy import POLICY, read_policy
+from retro.marathon.config import Config
 from retro.marathon.journal import JOURNAL
 from retro.marathon.store import MARATHON, Saved, read_saved
 from retro.packages import GamePackage
@@ -45,15 +47,26 @@ PROGRESS = ("piece", "ending", "improved", "practised")
 
 
 @contextmanager
-def tracked(
-    folder: Path, package: GamePackage, project: str | None, patience: float = PATIENCE
-) -> Iterator[None]:
-    """Figures go to a project of W&B meanwhile; None = nowhere."""
-    if project is None:
+def tracked(folder: Path, package: GamePackage, told: Config, patience: float = PATIENCE) -> Iterator[None]:
+    """Figures go to the project of W&B that the configuration names, if it names one, meanwhile."""
+    if told.tracking is None:
         yield
         return
-    rate = float(CONSOLES[console_of(package.rom)].frame_rates[0])
-    job = {"folder": str(folder.resolve()), "project": project, "title": package.title, "rate": rate}
+    job = {
+        "folder": str(folder.resolve()),
+        "project": told.tracking,
+        "name": f"{package.title}: {folder.resolve().name}",
+        "rate": float(CONSOLES[console_of(package.rom)].frame_rates[0]),
+        "config": {
+            "game": package.name,
+            "seed": told.seed,
+            "workers": told.workers,
+            "memory": told.memory,
+            "reference": told.reference and told.reference.name,
+            "rules": asdict(told.rules),
+            "search": asdict(told.settings),
+        },
+    }
     try:
         with (folder / LOG).open("wb") as log:
             process = subprocess.Popen(
@@ -154,29 +167,29 @@ def main() -> None:
     ended = threading.Event()
     threading.Thread(target=_listen, args=[ended], daemon=True).start()
     try:
-        _track(Path(job["folder"]), job["project"], job["title"], job["rate"], ended)
+        _track(job, ended)
     except Exception as error:  # whatever W&B comes to
         _say(f"it has ended: {error or type(error).__name__}")
         raise
 
 
-def _track(folder: Path, project: str, title: str, rate: float, ended: threading.Event) -> None:
+def _track(job: dict[str, Any], ended: threading.Event) -> None:
+    folder = Path(job["folder"])
     known = _identity(folder / TRACKING)
-    run, name = str(known["run"]), f"{title}: {folder.name}"
-    config = {"game": title}
+    run = (job["project"], folder, str(known["run"]), job["name"], job["config"])
     try:
-        sink, why = WeightsAndBiases(project, folder, run, name, config, goes_on=True), "WANDB_MODE says so"
+        sink, why = WeightsAndBiases(*run, goes_on=True), "WANDB_MODE says so"
     except Unavailable as problem:
         _say(f"off: {problem}")
         return
     except Problem as problem:  # there is no key, or it is refused, or nobody answers
         why = problem.reason.rstrip(".")
-        sink = WeightsAndBiases(project, folder, run, name, config, goes_on=True, offline=True)
+        sink = WeightsAndBiases(*run, goes_on=True, offline=True)
     if sink.files is not None:
         _say(f"W&B offline ({why}); files: {sink.files}; send them: wandb sync {sink.files.parent}/*run-*")
     else:
         _say(f"W&B online: {sink.address}" if sink.address else f"W&B disabled ({why})")
-    follow(folder, rate, sink, float(known["began"]), ended)
+    follow(folder, job["rate"], sink, float(known["began"]), ended)
 
 
 def _identity(path: Path) -> dict[str, Any]:

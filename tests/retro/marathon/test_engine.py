@@ -16,11 +16,14 @@ from retro.inputs import format_inputs, parse_inputs
 from retro.marathon import engine
 from retro.marathon.journal import Journal
 from retro.marathon.machine import Left, Rules, begin, step
+from retro.marathon.memory import Memory
+from retro.marathon.rival import Rival
 from retro.marathon.store import MARATHON, Saved, open_saved
 from retro.packages import load_package
-from retro.search.route import Piece, read_route
+from retro.search.pool import open_pool
+from retro.search.route import Piece, read_route, runs_of
 from retro.search.segment import SegmentSearch
-from scripted_game import BUTTONS, fewest_frames
+from scripted_game import BUTTONS, HOPPER_INPUTS, fewest_frames
 from scripted_game.marathons import QUICK, config, run, without_a_console
 from scripted_game.searching import HASTY, HOPPER, finish, play, segment
 from scripted_game.small import Gate
@@ -248,6 +251,24 @@ def test_crossings_in_a_barred_way_do_not_count() -> None:
     assert found
     assert fastest.into.ram_hash not in [solution.into.ram_hash for solution in found]
     assert found[0].frames > fastest.frames
+
+
+def test_a_rivals_ways_are_remembered_and_its_splits_are_told_in_a_marathon_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Rival | None] = []
+    monkeypatch.setattr(engine, "splits_table", lambda path, package, pieces, rival: told.append(rival))
+    run(tmp_path, HOPPER, config(), frames=100)
+    assert told == [None]
+    package, rival = load_package(HOPPER), Rival("tas.bk2", tuple(HOPPER_INPUTS), {})
+    saved = open_saved(tmp_path, HOPPER, package, config())
+    with open_pool(HOPPER, 0) as pool:
+        engine.Marathon(tmp_path, saved, pool, config(), None, rival=rival).go(frames=1)
+        assert told == [None, rival]
+        remembered = Memory(tmp_path, package.source_sha256)
+        seeded = Memory(tmp_path / "none", package.source_sha256)
+        assert seeded.learn(pool, runs_of(HOPPER_INPUTS)) > 10
+    assert seeded.frames.items() <= remembered.frames.items()
 
 
 def test_another_marathon_in_the_folder_is_a_problem(tmp_path: Path) -> None:

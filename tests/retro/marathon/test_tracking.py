@@ -37,6 +37,7 @@ SMALL = {
     "shave": 500,
     "tracking": '"speed"',
 }
+SPEED = config(tracking="speed")
 COUNTS = {"found": ("piece", "ending"), "improved": ("improved",), "checkpoints": ("checkpoint",)}
 
 
@@ -200,10 +201,14 @@ def test_where_wandb_refuses_or_does_not_answer_files_are_kept(
     monkeypatch.setenv("WANDB_API_KEY", key)
     monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")  # where nothing listens
     monkeypatch.setenv("WANDB_INIT_TIMEOUT", "2")
-    with tracked(nobody, load_package("quarterstep"), "speed", patience=60.0):
+    with tracked(nobody, load_package("quarterstep"), SPEED, patience=60.0):
         pass
     assert capsys.readouterr().out.startswith(f"Tracking: W&B offline (W&B says: {says}")
-    assert len(offline(nobody)) == 1
+    (path,) = offline(nobody)
+    (made,) = (record.run for record in wandb_records(path) if record.WhichOneof("record_type") == "run")
+    told = {update.key: json.loads(update.value_json) for update in made.config.update}
+    assert (told["game"], told["seed"]) == ("Quarterstep-Nes-v0", SPEED.seed)
+    assert told["search"]["modes"] == SPEED.settings.modes
 
 
 @pytest.mark.parametrize(
@@ -222,7 +227,7 @@ def test_a_process_that_ends_does_no_harm(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     body(program, tmp_path, monkeypatch)
-    with tracked(tmp_path, load_package("quarterstep"), "speed"):
+    with tracked(tmp_path, load_package("quarterstep"), SPEED):
         time.sleep(0.3)
     assert capsys.readouterr().out == says
 
@@ -237,7 +242,7 @@ def test_a_process_that_hangs_is_waited_for_no_longer_than_told(
         monkeypatch,
     )
     began = time.monotonic()
-    with tracked(tmp_path, load_package("quarterstep"), "speed", patience=0.1):
+    with tracked(tmp_path, load_package("quarterstep"), SPEED, patience=0.1):
         while not pid.exists() or not pid.read_text():
             time.sleep(0.01)
         searched = time.monotonic()
@@ -252,13 +257,13 @@ def test_a_process_that_cannot_be_started_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tracking.sys, "executable", str(tmp_path / "none"))
-    with tracked(tmp_path, load_package("quarterstep"), "speed"):
+    with tracked(tmp_path, load_package("quarterstep"), SPEED):
         pass
     assert capsys.readouterr().out.startswith("Tracking: off: ")
 
 
 def test_without_a_project_there_is_no_process(tmp_path: Path) -> None:
-    with tracked(tmp_path, load_package("quarterstep"), None):
+    with tracked(tmp_path, load_package("quarterstep"), config()):
         assert not list(tmp_path.iterdir())
 
 
@@ -267,7 +272,7 @@ def test_without_the_library_it_says_so_and_is_off(
 ) -> None:
     blocked = "import sys; sys.modules['wandb'] = None; from retro.marathon.tracking import main; main()"
     body(blocked, tmp_path, monkeypatch)
-    with tracked(tmp_path, load_package("quarterstep"), "speed", patience=60.0):
+    with tracked(tmp_path, load_package("quarterstep"), SPEED, patience=60.0):
         pass
     assert capsys.readouterr().out.startswith("Tracking: off: this needs the wandb library")
 
