@@ -134,7 +134,7 @@ def find_record(path: str) -> str:
     """A record's folder from the root of the checkout; a Problem where it is none that a container has."""
     folder = Path(path).resolve()
     if not folder.is_relative_to(ROOT / "records") or not (folder / "record.json").is_file():
-        raise Problem("is no record of this checkout", file=path, remedy="give a folder in records/")
+        raise Problem("is not a record of this checkout", file=path, remedy="give a folder in records/")
     return folder.relative_to(ROOT).as_posix()
 
 

@@ -168,10 +168,10 @@ def check_header(header: Mapping[str, Any]) -> None:
         raise Problem(f"class is {name!r:.60}, none of {', '.join(TASKS)}")
     seed, versions, recipe = (header.get(key) for key in ("seed", "versions", "recipe"))
     if not _whole(seed, 2**31):
-        raise Problem("seed is no number of 31 bits")
+        raise Problem("seed is not a number of 31 bits")
     prompts = header.get("prompts")
     if not isinstance(prompts, dict):
-        raise Problem("prompts is no object of hashes")
+        raise Problem("prompts is not an object of hashes")
     for key, digest in (("checkpoint_sha256", header.get("checkpoint_sha256")), *prompts.items()):
         if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
             raise Problem(f"{key!r:.60} has no SHA-256")
@@ -198,7 +198,7 @@ def read_call(row: Mapping[str, Any]) -> CallRow:
         raise Problem(f"label is {row['label']!r:.60}, expected {'/... or '.join(PHASES)}/...")
     where = f"call {row['label']!r:.80}"
     if not isinstance(row["request"], str) or not _SHA256.fullmatch(row["request"]):
-        raise Problem(f"request of {where} is no SHA-256")
+        raise Problem(f"request of {where} is not a SHA-256")
     answered = isinstance(row["reply"], str) and isinstance(row["finish"], str)
     if not answered and not (row["reply"] is None and row["finish"] is None):
         raise Problem(f"{where} has neither the text and end of an answer nor null for both")
@@ -256,7 +256,7 @@ def read_checkpoint(path: Path, method: str, seed: int) -> dict[str, Any]:
     """
     content = read_json(path)
     if not isinstance(content, dict) or content.keys() != {"method", "seed", "memory"}:
-        raise Problem("holds no method, seed and memory, and nothing else", file=path)
+        raise Problem("should hold method, seed and memory, and nothing else", file=path)
     if (content["method"], content["seed"]) != (method, seed) or not isinstance(content["memory"], dict):
         raise Problem(f"is not what {method} of seed {seed} has learned", file=path)
     return dict(content["memory"])

@@ -166,7 +166,7 @@ def check(entry: Entry) -> None:
     if strangers := {path.name for path in folder.iterdir()} - {ABOUT, EVIDENCE}:
         raise Problem(f"holds {', '.join(sorted(strangers))}, which do not belong here", file=folder)
     if not (folder / EVIDENCE).is_file() or (folder / EVIDENCE).is_symlink():
-        raise Problem("is no plain file", file=folder / EVIDENCE)
+        raise Problem("is not a plain file", file=folder / EVIDENCE)
     if (size := (folder / EVIDENCE).stat().st_size) > LARGEST_EVIDENCE:
         raise Problem(f"has {size:,} bytes, at most {LARGEST_EVIDENCE:,} are allowed", file=folder / EVIDENCE)
     found = examine(folder / EVIDENCE, about.date)

@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("record", type=Path, help="folder records/agents/<record>")
     record: Path = parser.parse_args(arguments).record
     if not (record / MANIFEST).is_file():
-        raise Problem("is no record", file=record, remedy="give a folder records/agents/<record>")
+        raise Problem("is not a record", file=record, remedy="give a folder records/agents/<record>")
     equal = True
     for run in (run for run in (record, record / SECOND) if run.is_dir()):
         faults = list(differences(run))

@@ -119,7 +119,7 @@ def _construct(loader: _Loader, node: yaml.Node, place: Place, lines: dict[Place
         key = _scalar(loader, key_node, path)
         line = key_node.start_mark.line + 1
         if not isinstance(key, str):
-            raise Problem(f"the key {key!r} is no text", file=path, line=line)
+            raise Problem(f"the key {key!r} is not text", file=path, line=line)
         if key in found:
             raise Problem(f"the key {key!r} stands here a second time", file=path, line=line)
         lines[(*place, key)] = line
@@ -134,9 +134,7 @@ def _scalar(loader: _Loader, node: yaml.Node, path: Path) -> Any:
         repr(value)  # a whole number may be too long to be shown
     except (ValueError, LookupError, AttributeError, OverflowError):
         kind = node.tag.rpartition(":")[2]
-        raise Problem(
-            f"this is no {kind} that can be read", file=path, line=node.start_mark.line + 1
-        ) from None
+        raise Problem(f"this cannot be read as {kind}", file=path, line=node.start_mark.line + 1) from None
     return value
 
 

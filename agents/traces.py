@@ -64,7 +64,7 @@ def read_played(row: Mapping[str, Any], wanted: Episode) -> Played:
             raise Problem(f"{name} is {row[name]!r:.60}, expected {value!r}: this must be {where}")
     actions = row["actions"]
     if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
-        raise Problem(f"actions of {where} are no list of texts")
+        raise Problem(f"actions of {where} are not a list of texts")
     if len(actions) > LONGEST_TRACE:
         raise Problem(f"{where} has {len(actions):,} actions, at most {LONGEST_TRACE:,} are allowed")
     if type(row["steps"]) is not int or row["steps"] != len(actions):
@@ -72,7 +72,7 @@ def read_played(row: Mapping[str, Any], wanted: Episode) -> Played:
     if type(row["score"]) not in (int, float) or not 0 <= row["score"] <= 1:
         raise Problem(f"score of {where} is {row['score']!r:.60}, no number from 0 to 1")
     if not isinstance(row["digest"], str) or not _SHA256.fullmatch(row["digest"]):
-        raise Problem(f"digest of {where} is no SHA-256")
+        raise Problem(f"digest of {where} is not a SHA-256")
     own = {"actions": tuple(actions), "score": float(row["score"])}
     return Played(**{**{name: row[name] for name in Played._fields}, **own})
 

@@ -154,7 +154,7 @@ def _made(module: str, context: str, root: Path, *, within: bool) -> Source:
 def _require_true(record: TrueRecord) -> None:
     failed = [check for check in check_all(RecordFolder(record.place, root=record.root)) if not check.passed]
     if failed:
-        raise Problem(f"is no true record here: {failed[0].name}: {failed[0].reason}", file=record.place)
+        raise Problem(f"is not a true record here: {failed[0].name}: {failed[0].reason}", file=record.place)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -124,14 +124,16 @@ def add_verification(run: Path, record: Path, *, root: Path = ROOT) -> Assembled
     folder = root / "records" / track.name
     old = _existing(str(record), folder)
     if old is None:
-        raise Problem(f"is no record of {track.name}", file=record)
+        raise Problem(f"is not a record of {track.name}", file=record)
     return _write({"": old, SECOND: run}, _words(old), track, folder, old, root)
 
 
 def _examine(run: Path) -> Track:
     """The track of a run, once the run is known to be complete, eligible and past the target."""
     if not (run / MANIFEST).is_file():
-        raise Problem("is no run folder: it has no manifest.json", file=run, remedy="give RUN=outputs/<run>")
+        raise Problem(
+            "is not a run folder: it has no manifest.json", file=run, remedy="give RUN=outputs/<run>"
+        )
     manifest, log = read_manifest(run / MANIFEST), read_log(run / LOG)
     track = load_track(manifest.track).under(manifest.ruleset).of_class(manifest.hardware_class)
     reasons = eligibility(manifest, log)
@@ -203,7 +205,7 @@ def _write(
         checks = check_all(home)
         wrong = [f"{check.name}: {check.reason}" for check in checks if not (check.passed or check.pending)]
         if wrong:
-            raise Problem("refused, for it would be no true record:\n  " + "\n  ".join(wrong))
+            raise Problem("refused, for it would not be a true record:\n  " + "\n  ".join(wrong))
         _swap(draft, place, old)
     return Assembled(place, checks)
 

@@ -47,7 +47,7 @@ def read_side(path: Path) -> Side:
     """The runs in a folder: both of a record, or the one of a run."""
     if not path.is_dir():
         raise Problem(
-            "is no folder", file=path, remedy="give a folder records/<track>/<record> or outputs/<run>"
+            "is not a folder", file=path, remedy="give a folder records/<track>/<record> or outputs/<run>"
         )
     folders = [path, path / SECOND] if (path / SECOND).exists() else [path]
     manifests = [read_manifest(_file(folder, MANIFEST)) for folder in folders]

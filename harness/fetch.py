@@ -29,7 +29,7 @@ def fetch_run(name: str, outputs: Path, fetch: Callable[[str, Path], None] | Non
     fetch = fetch or volume_get
     place = outputs / name
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
-        raise Problem(f"{name!r} is no name of a launch", remedy="give the name that the launch printed")
+        raise Problem(f"{name!r} is not the name of a launch", remedy="give the name that the launch printed")
     if place.exists():
         raise Problem("is here already", file=place, remedy=f"leave SOURCE away: RUN={place}")
     draft = outputs.resolve() / f".{name}.{secrets.token_hex(4)}.partial"
@@ -86,7 +86,7 @@ def _names(listing: Listing, file: str) -> dict[str, StoredFile]:
     """The files beside the manifest; a Problem where a name could lead out of the folder."""
     for name in listing.files:
         if any(part in ("", ".", "..") for part in name.split("/")) or not re.fullmatch(r"[ -\[\]-~]+", name):
-            raise Problem(f"lists {name!r}, which is no name of a file in the run folder", file=file)
+            raise Problem(f"lists {name!r}, which is not the name of a file in the run folder", file=file)
     if MANIFEST_NAME not in listing.files:
         reason = f"lists no {MANIFEST_NAME}: the run did not begin, status {listing.status}"
         raise Problem(reason, file=file, remedy=f"see console.txt beside it: modal volume get {VOLUME} ...")

@@ -66,7 +66,7 @@ def open_file(path: Path, *, links: bool = False) -> BufferedReader:
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError("it is no plain file")
+        raise OSError("it is not a plain file")
     return os.fdopen(descriptor, "rb")
 
 

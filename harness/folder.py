@@ -56,7 +56,7 @@ def run_manifest(path: Path, track_name: str | None = None) -> Manifest:
     """
     if not (path / MANIFEST_NAME).is_file():
         remedy = "name the folder that a speedrun printed as its run folder: outputs/<run>"
-        raise Problem("is no run folder: it has no manifest.json", file=path, remedy=remedy)
+        raise Problem("is not a run folder: it has no manifest.json", file=path, remedy=remedy)
     manifest = read_manifest(path / MANIFEST_NAME)
     if track_name not in (None, manifest.track):
         command = f"python -m {manifest.track}.eval_speedrun"

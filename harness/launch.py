@@ -83,7 +83,7 @@ def launch(
     if options.verify is not None:
         if not (options.verify / MANIFEST_NAME).is_file():
             remedy = f"give a folder records/{track.name}/<record>"
-            raise Problem(f"is no record: it has no {MANIFEST_NAME}", file=options.verify, remedy=remedy)
+            raise Problem(f"is not a record: it has no {MANIFEST_NAME}", file=options.verify, remedy=remedy)
         first = read_manifest(options.verify / MANIFEST_NAME)
         track = track.under(first.ruleset)  # which goes for both runs of a record
         seed, verifies = verifying_seed(track, options.verify, recipe, source), first.run_id

@@ -29,7 +29,7 @@ def renumber(path: Path) -> Path:
         Problem: there is no record, or none beside it that has its number, or the ledger names it.
     """
     if not (path / RECORD).is_file():
-        raise Problem("is no record", file=path, remedy="give a folder records/<track>/<record>")
+        raise Problem("is not a record", file=path, remedy="give a folder records/<track>/<record>")
     record = read_record(path / RECORD)
     others = [other for other in path.parent.glob("[0-9]*") if other.is_dir() and other.name != path.name]
     if all(FolderName.parse(other.name).number != record.number for other in others):
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     parser.add_argument("record", type=Path, help="records/<track>/<record>")
     path = parser.parse_args(arguments).record.absolute()
     if path.parent.parent != root / "records":
-        raise Problem("is no record", file=path, remedy="give a folder records/<track>/<record>")
+        raise Problem("is not a record", file=path, remedy="give a folder records/<track>/<record>")
     place = renumber(path)
     print(f"{path.relative_to(root)} is {place.relative_to(root)} now")
     print(f"Next: python verify_record.py {place.relative_to(root)}, and commit both names")

@@ -66,7 +66,7 @@ def read_standings(folder: Path) -> dict[str, Standing]:
     if not path.exists() and not path.is_symlink():
         return {}
     if path.is_symlink() or not path.is_file():
-        raise Problem("is no plain file", file=path)
+        raise Problem("is not a plain file", file=path)
     lines = read_bytes(path).split(b"\n")
     found: dict[str, Standing] = {}
     last = datetime.date.min
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
     options = parser.parse_args(arguments)
     place = options.record.absolute()
     if place.parent.parent != root / "records":
-        raise Problem("is no record", file=options.record, remedy="give a folder records/<track>/<record>")
+        raise Problem("is not a record", file=options.record, remedy="give a folder records/<track>/<record>")
     times = getattr(options, "seconds", None)
     if times is not None and not all(0.001 <= seconds <= 366 * 86_400 for seconds in times):
         raise Problem(f"{times} are not two times in seconds", remedy="give what training took in both runs")

@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     paths: list[Path] = parser.parse_args(arguments).paths
     for path in paths:
         if not path.is_dir():
-            raise Problem("is no folder", file=path, remedy="give folders records/<track>/<record>")
+            raise Problem("is not a folder", file=path, remedy="give folders records/<track>/<record>")
     console = Console(width=None if Console().is_terminal else 200)
     found: list[Check] = []
     for path in paths:

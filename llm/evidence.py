@@ -74,16 +74,16 @@ def completion_fault(completion: object, limits: Limits) -> str | None:
     interrupted, and then has, up to the answer, exactly the tokens that leave room for it.
     """
     if not isinstance(completion, dict):
-        return "it is no object"
+        return "it is not an object"
     text, tokens, finish = completion.get("text"), completion.get("tokens"), completion.get("finish")
     interrupted, answer = completion.get("interrupted"), completion.get("answer_tokens")
     keys = {"text", "tokens", "finish"}
     if completion.keys() not in (keys, keys | {"interrupted", "answer_tokens"}):
         return "it must have text, tokens and finish, and if interrupted also interrupted and answer_tokens"
     if not isinstance(text, str):
-        return "text is no text"
+        return "text is not text"
     if type(tokens) is not int or not 1 <= tokens <= limits.max_tokens:
-        return f"tokens is no number from 1 to {limits.max_tokens}"
+        return f"tokens is not a number from 1 to {limits.max_tokens}"
     if finish not in ("stop", "length"):
         return "finish is neither 'stop' nor 'length'"
     room = limits.max_tokens - limits.answer_tokens
@@ -94,13 +94,13 @@ def completion_fault(completion: object, limits: Limits) -> str | None:
             return f"{tokens} tokens without an interruption, which comes before {room}"
         return None
     if type(answer) is not int or not 1 <= answer <= limits.answer_tokens:
-        return f"answer_tokens is no number from 1 to {limits.answer_tokens}"
+        return f"answer_tokens is not a number from 1 to {limits.answer_tokens}"
     if tokens != room + answer:
         return f"{tokens} tokens, not the {room} up to the interruption's end and {answer} after it"
     if finish == "length" and answer != limits.answer_tokens:
         return f"it was cut off after {answer} answer_tokens, not after {limits.answer_tokens}"
     if type(interrupted) is not int or not 0 <= interrupted <= len(text):
-        return "interrupted is no position in the text"
+        return "interrupted is not a position in the text"
     if not text.startswith(INTERRUPTION, interrupted):
         return "the interruption is not where interrupted says"
     return None

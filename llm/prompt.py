@@ -85,7 +85,7 @@ def check_prompt(template: object) -> None:
         Problem: it is no text, is too long, lacks the one `{question}`, or holds a word or sign of the task.
     """
     if not isinstance(template, str):
-        raise Problem("the prompt is no text")
+        raise Problem("the prompt is not text")
     if len(template) > LONGEST_TEMPLATE:
         raise _refusal(f"has {len(template):,} characters, at most {LONGEST_TEMPLATE:,} are allowed")
     if template.count(PLACEHOLDER) != 1:

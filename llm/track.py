@@ -172,7 +172,7 @@ def _check_header(header: dict[str, Any]) -> tuple[Task, list[Puzzle]]:
     if name not in (task.valid, task.eval):
         raise Problem(f"puzzles is neither {task.eval} nor {task.valid}")
     if not re.fullmatch("[0-9a-f]{64}", checkpoint):
-        raise Problem("checkpoint_sha256 is no SHA-256")
+        raise Problem("checkpoint_sha256 is not a SHA-256")
     check_prompt(header["prompt"])
     expected = evidence_header(
         task.hardware_class, name, checkpoint_sha256=checkpoint, prompt=header["prompt"]

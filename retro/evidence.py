@@ -88,7 +88,7 @@ def read_movies(path: Path, seed: int) -> list[Found]:
     content = read_json(path)
     rows = content.get("searches") if isinstance(content, dict) and len(content) == 1 else None
     if not isinstance(rows, list):
-        raise Problem("holds no list of searches and nothing else", file=path)
+        raise Problem("should hold a list of searches and nothing else", file=path)
     wanted = expected(seed)
     if len(rows) != len(wanted):
         raise Problem(f"holds {len(rows)} searches of games, not {len(wanted)}", file=path)
@@ -222,16 +222,16 @@ def at(file: Path, line: int) -> Iterator[None]:
 def _check_header(header: dict[str, Any]) -> None:
     seed, digest, versions = (header.get(name) for name in ("seed", "checkpoint_sha256", "versions"))
     if type(seed) is not int or not 0 <= seed < 2**31:
-        raise Problem("seed is no number of 31 bits")
+        raise Problem("seed is not a number of 31 bits")
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
-        raise Problem("checkpoint_sha256 is no SHA-256")
+        raise Problem("checkpoint_sha256 is not a SHA-256")
     if not isinstance(versions, dict) or not {"stable-retro"} <= versions.keys() <= VERSIONS:
         raise Problem("versions does not name those of the emulator and its cores and no others")
     for name, text in versions.items():
         if not isinstance(text, str) or not re.fullmatch(r"[\w.+!-]{1,40}", text):
-            raise Problem(f"versions gives {name} as {text!r:.60}, which is no version")
+            raise Problem(f"versions gives {name} as {text!r:.60}, which is not a version")
     if not isinstance(header.get("class"), str):
-        raise Problem("class is no name")
+        raise Problem("class is not a name")
     wanted = evidence_header(header["class"], seed, digest, versions)
     for name, value in wanted.items():
         if name not in header or canonical_json(header[name]) != canonical_json(value):

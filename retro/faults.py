@@ -144,9 +144,9 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 def _variables(package: GamePackage) -> Iterator[str]:
     for name, (address, kind) in package.variables.items():
         if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or name.startswith("_"):
-            yield f"variable {name!r} is no name that Python takes as ram.name"
+            yield f"variable {name!r} is not a name that Python takes as ram.name"
         if type(address) is not int or address < 0:
-            yield f"variable {name!r} has the address {address!r}, which is no address"
+            yield f"variable {name!r} has the address {address!r}, which is not an address"
         if not isinstance(kind, str) or not _TYPE.fullmatch(kind):
             yield f'variable {name!r} has the unknown type {kind!r} (types look like "|u1", ">u2", "<i2")'
 
@@ -195,7 +195,7 @@ def _hints(package: GamePackage, console: tuple[str | None, ...]) -> Iterator[st
         for number, text in enumerate(texts, start=1):
             try:
                 if not isinstance(text, str):
-                    raise Problem(f"{text!r} is no text")
+                    raise Problem(f"{text!r} is not text")
                 parse_inputs(text, console)
             except Problem as problem:
                 yield f"hint {number} of state {name!r}: {problem}"

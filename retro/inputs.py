@@ -18,7 +18,7 @@ def mask(names: Iterable[str], buttons: Sequence[str | None]) -> int:
     for name in names:
         if not name or name not in buttons:
             known = " ".join(button for button in buttons if button)
-            raise Problem(f"{name!r} is no button of this console", remedy=f"choose from: {known}")
+            raise Problem(f"{name!r} is not a button of this console", remedy=f"choose from: {known}")
         bits |= 1 << buttons.index(name)
     return bits
 
@@ -27,7 +27,7 @@ def names_of(bits: int, buttons: Sequence[str | None]) -> list[str]:
     """Names of the buttons in a mask, in the console's order; a Problem on bits that are no button."""
     names = [name for place, name in enumerate(buttons) if name and bits >> place & 1]
     if bits < 0 or mask(names, buttons) != bits:
-        raise Problem(f"the mask {bits} has bits that are no button of this console")
+        raise Problem(f"the mask {bits} has bits that are not buttons of this console")
     return names
 
 
@@ -50,7 +50,7 @@ def parse_inputs(text: str, buttons: Sequence[str | None]) -> list[int]:
         try:
             if match is None:
                 raise Problem(
-                    f"{word[0][:40]!r} is no run of inputs", remedy="write frames:BUTTON+BUTTON, or frames"
+                    f"{word[0][:40]!r} is not a run of inputs", remedy="write frames:BUTTON+BUTTON, or frames"
                 )
             pressed = match[2].split("+") if match[2] else []
             if len(set(pressed)) != len(pressed):

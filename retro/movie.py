@@ -251,7 +251,7 @@ def _log(inputs: Sequence[int], buttons: Sequence[str | None]) -> str:
     lines = {}
     for bits in set(inputs):
         if bits & ~known:
-            raise Problem(f"the mask {bits} has bits that are no button of this console")
+            raise Problem(f"the mask {bits} has bits that are not buttons of this console")
         keys = (_LETTERS.get(name, name[0]) if bits & bit else "." for bit, name in shown)
         lines[bits] = f"|..|{''.join(keys)}|\n"
     columns = "|".join(f"P1 {name.title()}" for _, name in shown)

@@ -232,7 +232,7 @@ def _named_package(module: Any, name: str) -> type[GamePackage]:
         names = ", ".join(sorted(key for key, item in vars(module).items() if _is_package(item))) or "none"
         raise Problem(f"module {module.__name__!r} has no {name!r}", remedy=f"its packages: {names}")
     if not _is_package(found):
-        raise Problem(f"{module.__name__}:{name} is no subclass of GamePackage")
+        raise Problem(f"{module.__name__}:{name} is not a subclass of GamePackage")
     return found  # type: ignore[no-any-return]
 
 

@@ -185,7 +185,7 @@ class Explorer:
             return self._fault(f"reward {state.name}", f"the reward of {state.name} is {reward!r:.80}", ram)
         cell = self._call("cell", self.package.cell, ram)
         if not is_cell(cell):
-            return self._fault("cell", f"cell gives {cell!r:.80}, which is no {CELL}", ram)
+            return self._fault("cell", f"cell gives {cell!r:.80}, which is not a {CELL}", ram)
         if (again := self._call("cell", self.package.cell, ram)) != cell:
             return self._fault(
                 "other cell", f"cell gives {cell!r}, and {again!r} when it is called again", ram

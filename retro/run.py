@@ -294,7 +294,7 @@ def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not re.fullmatch("[0-9]{1,10}", text, re.ASCII) or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most:,}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
         return int(text)
 
     return read
@@ -303,7 +303,7 @@ def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
 def positive(text: str) -> float:
     """Reads a number above 0 of the command line."""
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", text, re.ASCII) or not float(text) > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return float(text)
 
 
@@ -361,7 +361,7 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
-        raise Problem("is no folder", file=folder, remedy="choose another with --out") from error
+        raise Problem("is not a folder", file=folder, remedy="choose another with --out") from error
     except OSError as error:
         raise unwritable(folder, error) from error
 

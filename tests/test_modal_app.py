@@ -246,7 +246,7 @@ def test_a_wrong_command_line_ends_before_anything_is_built(client: Client) -> N
             "cpu",
             "--verify",
             "outputs",
-        ): "outputs: is no record of this",
+        ): "outputs: is not a record of this",
         ("--track", "llm"): "Missing option '--hardware'",
     }
     for arguments, reason in wrong.items():

@@ -249,13 +249,13 @@ def _check_sleep(line: dict[str, Any]) -> None:
         raise KeyError(missing[0])
     for name in ("errors", "exchanges"):
         if not isinstance(line[name], list):
-            raise TypeError(f"{name} is no list")
+            raise TypeError(f"{name} is not a list")
 
 
 def _check_numbers(values: Mapping[str, Any], names: Iterable[str], kinds: tuple[type, ...]) -> None:
     for name in names:
         if type(values[name]) not in kinds:
-            raise TypeError(f"{name} is no {'whole ' if kinds == (int,) else ''}number")
+            raise TypeError(f"{name} is not a {'whole ' if kinds == (int,) else ''}number")
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

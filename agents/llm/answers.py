@@ -34,7 +34,7 @@ def read_answer(body: bytes) -> Answer:
     except (ValueError, RecursionError):
         raise Malformed("the answer is not JSON") from None
     if not isinstance(value, dict):
-        raise Malformed("the answer is no JSON object")
+        raise Malformed("the answer is not a JSON object")
     choices = value.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         error = value.get("error")

@@ -52,14 +52,14 @@ def read_functions(source: str) -> list[Function]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or "nested too deep"
-        raise NoFunction(f"it is no Python: {reason}{line}") from error
+        raise NoFunction(f"it is not Python: {reason}{line}") from error
     imports = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     found: dict[str, Function] = {}
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             continue
         if not isinstance(node, ast.FunctionDef):
-            raise NoFunction(f"line {node.lineno} is no function: only `def` and imports may stand there")
+            raise NoFunction(f"line {node.lineno} is not a function: only `def` and imports may stand there")
         if node.name in _TAKEN:
             raise NoFunction(f"{node.name} is the name of something else")
         if node.name in found:

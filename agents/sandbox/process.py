@@ -216,9 +216,9 @@ class Process:
         try:
             message = decode(line)
         except ValueError as error:
-            raise Broken("protocol", f"the worker sent what is no message: {error}") from None
+            raise Broken("protocol", f"the worker sent what is not a message: {error}") from None
         if not isinstance(message, dict):
-            raise Broken("protocol", "the worker sent what is no message")
+            raise Broken("protocol", "the worker sent what is not a message")
         return message
 
     def _check_call(self) -> None:

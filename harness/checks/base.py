@@ -88,7 +88,7 @@ class RecordFolder:
             if part.is_symlink():
                 raise Problem("is a link, expected a plain file", file=name)
         if not path.is_file():
-            raise Problem("is no plain file" if path.exists() else "is missing", file=name)
+            raise Problem("is not a plain file" if path.exists() else "is missing", file=name)
         if (size := path.stat().st_size) > SIZE_LIMIT:
             raise Problem(f"has {size:,} bytes, at most {SIZE_LIMIT:,} are allowed", file=name)
         return path

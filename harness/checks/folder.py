@@ -17,7 +17,7 @@ _CONFLICT = re.compile(rb"(?:<{7}|>{7}|\|{7}|={7})(?:[ \r]|$)")
 def plain_files(home: RecordFolder) -> str:
     """A record is a folder of plain files, none larger than 8 MiB, with no links."""
     if home.path.is_symlink() or not home.path.is_dir():
-        raise Problem(f"{home.path.name} is no folder")
+        raise Problem(f"{home.path.name} is not a folder")
     faults = []
     names = _names(home.path)
     for name in names:

@@ -80,7 +80,7 @@ def read_recipe(text: str, name: str) -> dict[str, Setting]:
             raise Problem(f"is declared to be {encoding}, expected UTF-8", file=SOURCE)
         module = ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        raise Problem(f"is no Python: {error}", file=SOURCE, line=getattr(error, "lineno", None)) from None
+        raise Problem(f"is not Python: {error}", file=SOURCE, line=getattr(error, "lineno", None)) from None
     _refuse_other_bindings(module)
     defaults = _defaults(_recipe_class(module))
     call = _call(_recipes(module), name)

@@ -56,7 +56,7 @@ def sort_changes(changes: Sequence[Change], old: Tree, new: Tree, base: Tree) ->
         elif len(parts) > 1 and parts[0] in tracks:
             recipes.append(change)
         else:
-            why = "is the maintainers' ledger" if parts[-1] == LEDGER else "is no part of a record"
+            why = "is the maintainers' ledger" if parts[-1] == LEDGER else "is not part of a record"
             faults.append(f"{change.path}: {why}; leave it to a pull request of its own")
             continue
         if fault := _fault_of_file(change):

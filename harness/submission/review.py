@@ -86,7 +86,7 @@ def _fault_of_recipe(
             return None
         return f"is not the {SOURCE} of a record in this pull request; leave it out"
     if change.new is None or not _is_open(track, change.path):
-        return "is no part of a record; leave it to a pull request of its own"
+        return "is not part of a record; leave it to a pull request of its own"
     digest = sha256_bytes(read_file(repository, change.new))
     if any(ran(root / folder).get(change.path) == digest for folder in here):
         return None

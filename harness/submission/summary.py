@@ -97,7 +97,7 @@ def load(path: Path) -> Summary:
         BadSummary: it is a link, too large, no JSON, or has other fields or types than a summary.
     """
     if path.is_symlink() or not path.is_file():
-        raise BadSummary("no plain file")
+        raise BadSummary("not a plain file")
     if path.stat().st_size > SIZE_LIMIT:
         raise BadSummary(f"more than {SIZE_LIMIT} bytes")
     try:

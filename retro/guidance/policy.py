@@ -122,7 +122,7 @@ def _rebuild(arrays: dict[str, NDArray[Any]], path: Path) -> Export:
         raise ValueError(f"layers of shapes {shapes} for {widths[0]} variables")
     numbers = [arrays["mean"], arrays["scale"], *(array for layer in layers for array in layer)]
     if not all(array.dtype == np.float32 and np.isfinite(array).all() for array in numbers):
-        raise ValueError("weights that are no numbers")
+        raise ValueError("weights that are not numbers")
     masks = tuple(int(mask) for mask in arrays["masks"])
     hold = int(arrays["hold"])
     if not masks or min(masks) < 0 or hold < 1:
@@ -131,7 +131,7 @@ def _rebuild(arrays: dict[str, NDArray[Any]], path: Path) -> Export:
     segment, ram_hash = meta["start"]
     figures = {name: float(meta["figures"][name]) for name in meta["figures"]}
     if not all(math.isfinite(value) for value in figures.values()):
-        raise ValueError("figures that are no numbers")
+        raise ValueError("figures that are not numbers")
     runs = tuple((int(bits), int(frames)) for bits, frames in arrays["exit"])
     policy = Policy(arrays["mean"], arrays["scale"], layers, masks, hold)
     return Export((segment, ram_hash), policy, runs, figures)

@@ -37,7 +37,7 @@ def upload_of(request: Request) -> tuple[Upload, int]:
     for name in ("size", "offset"):
         text = request.query_params.get(name, "0")
         if not re.fullmatch("[0-9]{1,12}", text, re.ASCII):
-            raise HTTPException(400, f"{name} is no number of bytes")
+            raise HTTPException(400, f"{name} is not a number of bytes")
         numbers.append(int(text))
     run, digest = (
         matched(pattern, request.path_params[name]) for pattern, name in ((RUN, "run"), (HASH, "sha256"))

@@ -40,7 +40,7 @@ def _check_png(name: str, content: bytes) -> None:
     except Problem:
         raise
     except Exception as error:  # whatever Pillow says of what is no picture
-        raise Problem(f"{name} is no PNG: {error}") from error
+        raise Problem(f"{name} is not a PNG: {error}") from error
 
 
 def _check_mp4(name: str, path: Path) -> None:
@@ -58,8 +58,8 @@ def _check_mp4(name: str, path: Path) -> None:
             else:
                 length, least = (length or size - at), 8  # 0 = up to the end of the file
             if len(header) < least or not least <= length <= size - at:
-                raise Problem(f"{name} is no MP4: its boxes do not add up at byte {at}")
+                raise Problem(f"{name} is not an MP4: its boxes do not add up at byte {at}")
             found.append(kind)
             at += length
     if at != size or found[:1] != [b"ftyp"] or not set(found) >= _NEEDED:
-        raise Problem(f"{name} is no MP4: it lacks a box of the format")
+        raise Problem(f"{name} is not an MP4: it lacks a box of the format")

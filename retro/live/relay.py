@@ -200,7 +200,7 @@ def checked_url(url: str) -> str:
     """An address of a backend, without a last slash; a Problem where it is none."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Problem(f"{url!r} is no address of a backend", remedy="begin it with http:// or https://")
+        raise Problem(f"{url!r} is not an address of a backend", remedy="begin it with http:// or https://")
     if parts.username or parts.query or parts.fragment:
         raise Problem("the address holds more than a host and a path", remedy=f"set {UPLOAD} for the key")
     return url.rstrip("/")

@@ -87,5 +87,5 @@ class Settings:
             raise Problem(f"the setting {missing[0]!r} is missing")
         for name in ("modes", "guidance"):
             if not isinstance(table.get(name, {}), Mapping):
-                raise Problem(f"{name} is no table of {'mode' if name == 'modes' else name} = share")
+                raise Problem(f"{name} is not a table of {'mode' if name == 'modes' else name} = share")
         return cls(**table)

@@ -238,7 +238,7 @@ class World:
         if self._width is None:
             self._width = len(cell)
         if not is_cell(cell):
-            fault = f"cell gives {cell[1:]!r:.80}, which is no {CELL}"
+            fault = f"cell gives {cell[1:]!r:.80}, which is not a {CELL}"
         elif len(cell) != self._width:
             fault = f"cell gives {len(cell) - 1} numbers, and {self._width - 1} elsewhere"
         elif not is_finite(reward):

@@ -166,7 +166,7 @@ def test_a_checkpoint_is_of_its_method_and_seed(tmp_path: Path) -> None:
             read_checkpoint(path, method, seed)
     for content in ("[]", "{}", '{"memory":{},"method":"opo","seed":3,"x":1}'):
         path.write_text(content)
-        with pytest.raises(Problem, match="holds no method, seed and memory"):
+        with pytest.raises(Problem, match="should hold method, seed and memory"):
             read_checkpoint(path, "opo", 3)
 
 

@@ -95,7 +95,7 @@ def test_changed_evidence_is_refused_with_its_line(root: Path) -> None:
     with pytest.raises(Problem, match="at most 4,194,304"):
         check(entry)
     path.unlink()
-    with pytest.raises(Problem, match="is no plain file"):
+    with pytest.raises(Problem, match="is not a plain file"):
         check(entry)
 
 

@@ -123,16 +123,16 @@ FORGERIES: list[Forgery] = [
         "which the model cannot write", SECOND,
     ),
     Forgery(
-        "tokens over the limit", completion(tokens=97), ("evidence",), "tokens is no number from 1", SECOND,
+        "tokens over the limit", completion(tokens=97), ("evidence",), "not a number from 1", SECOND,
     ),
     Forgery(
         "tokens past the interruption", completion(tokens=95), ("evidence",), "which comes before 80",
         SECOND,
     ),
-    Forgery("no tokens", completion(tokens=0), ("evidence",), "tokens is no number", SECOND),
-    Forgery("negative tokens", completion(tokens=-7), ("evidence",), "tokens is no number", SECOND),
-    Forgery("tokens true", completion(tokens=True), ("evidence",), "tokens is no number", SECOND),
-    Forgery("text a list", completion(text=["<answer>U</answer>"]), ("evidence",), "text is no text", SECOND),
+    Forgery("no tokens", completion(tokens=0), ("evidence",), "tokens is not a number", SECOND),
+    Forgery("negative tokens", completion(tokens=-7), ("evidence",), "tokens is not a number", SECOND),
+    Forgery("tokens true", completion(tokens=True), ("evidence",), "tokens is not a number", SECOND),
+    Forgery("text a list", completion(text=["<answer>U</answer>"]), ("evidence",), "is not text", SECOND),
     Forgery("a verdict of its own", completion(solved=True), ("evidence",), "must have text, tokens", SECOND),
     Forgery(
         "cut off where nothing cuts", completion(finish="length"), ("evidence",), "without having been",

@@ -255,7 +255,7 @@ FORGERIES: list[Forgery] = [
         ),
         "verification is a link",
     ),
-    Forgery("linked record", link("."), ("plain_files", "schema", "manifest", "log_order"), "is no folder"),
+    Forgery("linked record", link("."), ("plain_files", "schema", "manifest", "log_order"), "not a folder"),
     Forgery(
         "pipe", then(remove("README.md"), lambda f: os.mkfifo(f / "README.md")),
         ("plain_files", "readme", "idea"), "no plain",

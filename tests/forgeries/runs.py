@@ -247,7 +247,7 @@ _ROWS = [
     ),
     Forgery(
         "checkpoint that is none", lambda f: f.save(b"[]"), ("checkpoint_form",),
-        "checkpoint.bin: is no object",
+        "checkpoint.bin: is not an object",
     ),
     Forgery(
         "checkpoint in the log", lambda f: f.event("checkpoint", sha256=WRONG), ("checkpoint",),

@@ -167,7 +167,7 @@ def edit_seed(path: Path) -> None:
 
 
 REFUSED: list[tuple[Callable[[Path], object], tuple[str, ...]]] = [
-    (lambda path: (path / "manifest.json").unlink(), ("no run folder", "Remedy: give RUN=outputs/<run>")),
+    (lambda path: (path / "manifest.json").unlink(), ("not a run folder", "Remedy: give RUN=outputs/<run>")),
     (lambda path: (path / "evidence.jsonl").unlink(), ("evidence.jsonl", "cannot be read")),
     (rewrite_source, ("is not the source that this run ran", "Remedy: put it back with: cp ")),
     (fall_short, ("the low end 0.65", " is not above the target 0.7")),
@@ -244,7 +244,7 @@ def test_a_run_that_does_not_verify_is_refused(run: Path, other: Path, second: P
         assert f"{name}: verification/" in str(caught.value)
     with pytest.raises(Problem, match="is neither a name nor a record"):
         add_verification(second, root / "records/toy_track/none", root=root)
-    with pytest.raises(Problem, match="is no record of toy_track"):
+    with pytest.raises(Problem, match="is not a record of toy_track"):
         add_verification(second, Path("name"), root=root)
     assert snapshot(path) == before
 
@@ -320,7 +320,7 @@ def test_from_run_to_board_by_commands(
         ({"DEST": "x"}, "RUN and one of DEST and VERIFY_OF must be set"),
         ({"RUN": "x", "DEST": "y", "VERIFY_OF": "z"}, "RUN and one of DEST and VERIFY_OF must be set"),
         ({"RUN": "x", "DEST": "y", "SOURCE": "moon"}, "SOURCE=moon is unknown"),
-        ({"RUN": "nowhere", "DEST": "y"}, "nowhere: is no run folder"),
+        ({"RUN": "nowhere", "DEST": "y"}, "nowhere: is not a run folder"),
     ],
 )
 def test_bad_use_is_named(

@@ -252,7 +252,7 @@ def test_the_command_line_shows_and_prints_json(
 
 
 def test_mistakes_of_use_are_named(record: Path, tmp_path: Path) -> None:
-    with pytest.raises(Problem, match="is no folder"):
+    with pytest.raises(Problem, match="is not a folder"):
         main([str(tmp_path / "nowhere")])
     with pytest.raises(Problem, match=re.escape("is on both sides")):
         main([str(record), str(record / "verification")])
@@ -272,7 +272,7 @@ def test_the_command_exits_2_where_nothing_can_be_compared() -> None:
     command = [sys.executable, "-m", "harness.compare", "nowhere"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("nowhere: is no folder. Remedy: ")
+    assert done.stderr.startswith("nowhere: is not a folder. Remedy: ")
 
 
 def test_the_page_shows_what_the_command_prints(

@@ -164,7 +164,7 @@ FILE = {"size": 1, "sha256": "0" * 64}
 )
 def test_names_that_lead_out_of_the_folder_are_refused(checkout: Path, stored: Path, name: str) -> None:
     launch = listed(stored, "forged", {"manifest.json": FILE, name: FILE})
-    with pytest.raises(Problem, match="which is no name of a file in the run folder"):
+    with pytest.raises(Problem, match="which is not the name of a file in the run folder"):
         fetch_run(launch, checkout / "outputs")
     assert outputs(checkout) == []
 
@@ -187,7 +187,7 @@ def test_a_launch_that_has_not_ended_is_told(checkout: Path) -> None:
 
 @pytest.mark.parametrize("name", ["outputs/x", "..", "", "a b", "-"])
 def test_only_names_of_launches_are_asked_for(checkout: Path, name: str) -> None:
-    with pytest.raises(Problem, match="is no name of a launch"):
+    with pytest.raises(Problem, match="is not the name of a launch"):
         fetch_run(name, checkout / "outputs")
     assert outputs(checkout) == []
 

@@ -127,7 +127,7 @@ def test_json_may_be_deep_within_reason(tmp_path: Path) -> None:
 def test_a_pipe_or_device_is_not_waited_for(tmp_path: Path, read: Callable[[Path], object]) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(Problem, match=f"{path.name}: cannot be read: it is no plain file"):
+        with pytest.raises(Problem, match=f"{path.name}: cannot be read: it is not a plain file"):
             read(path)
 
 

@@ -136,7 +136,7 @@ def test_verification_follows_the_ruleset_of_the_first_run(command: Command) -> 
 
 
 def test_verification_of_what_is_no_record_is_refused(command: Command) -> None:
-    with pytest.raises(Problem, match=r"is no record: it has no manifest\.json\. Remedy: give a folder"):
+    with pytest.raises(Problem, match=r"is not a record: it has no manifest\.json\. Remedy: give a folder"):
         command("--verify", "records/toy_track/nowhere")
 
 

@@ -63,7 +63,7 @@ def test_a_stream_is_unpacked_only_so_far(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "lines.xz")
-    with pytest.raises(Problem, match="it is no plain file"):
+    with pytest.raises(Problem, match="it is not a plain file"):
         list(unpack_lines(tmp_path / "lines.xz", 1024))
 
 

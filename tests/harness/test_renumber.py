@@ -60,9 +60,9 @@ def test_a_number_that_nobody_took_stays(original: Repository) -> None:
     path = original / original.record
     with pytest.raises(Problem, match=r"no other record here has the number 2\. Remedy: merge the main"):
         renumber(path)
-    with pytest.raises(Problem, match="is no record"):
+    with pytest.raises(Problem, match="is not a record"):
         renumber(path.with_name("2026-01-01_09_none"))
-    with pytest.raises(Problem, match="is no record"):
+    with pytest.raises(Problem, match="is not a record"):
         main([str(path / "verification")], root=original.path)
     assert next_number(path.parent) == 3 and next_number(path / "verification") == 1
 

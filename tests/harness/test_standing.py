@@ -201,7 +201,7 @@ def test_a_link_is_no_ledger(record: Path, tmp_path: Path) -> None:
     path = write(record, entry(record.name))
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Problem, match="is no plain file"):
+    with pytest.raises(Problem, match="is not a plain file"):
         read_standings(record.parent)
 
 
@@ -213,7 +213,7 @@ def test_an_entry_that_cannot_be_added_leaves_the_ledger_alone(record: Path) -> 
         (["retime", str(record), "0", "1", "--machine", "m", "--reason", "r"], "are not two times"),
         (["retime", str(record), "nan", "1", "--machine", "m", "--reason", "r"], "are not two times"),
         (["invalidate", str(root / "records/toy_track/x"), "--reason", "r"], "there is no record 'x'"),
-        (["invalidate", str(root / "README.md"), "--reason", "r"], "is no record"),
+        (["invalidate", str(root / "README.md"), "--reason", "r"], "is not a record"),
     ):
         with pytest.raises(Problem, match=says):
             main(arguments, root=root)

@@ -50,7 +50,7 @@ def test_only_pending_exits_1(record: Path, tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_path_that_is_no_folder_is_a_mistake_of_use(tmp_path: Path) -> None:
-    with pytest.raises(Problem, match="is no folder"):
+    with pytest.raises(Problem, match="is not a folder"):
         main([str(tmp_path / "nowhere")])
     with pytest.raises(SystemExit) as stopped:
         main([])
@@ -84,4 +84,4 @@ def test_the_script_exits_2_on_bad_use() -> None:
         [sys.executable, "verify_record.py", "nowhere"], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "nowhere: is no folder. Remedy: give folders records/<track>/<record>\n"
+    assert done.stderr == "nowhere: is not a folder. Remedy: give folders records/<track>/<record>\n"

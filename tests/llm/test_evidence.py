@@ -223,14 +223,14 @@ INTERRUPTED = {
         (ENDED, {}, None),
         (ENDED, {"tokens": 1}, None),
         (ENDED, {"text": f"it said {INTERRUPTION} by itself"}, None),
-        (ENDED, {"text": None}, "text is no text"),
-        (ENDED, {"text": ["ab"]}, "text is no text"),
-        (ENDED, {"tokens": 0}, "no number from 1 to 100"),
-        (ENDED, {"tokens": -1}, "no number from 1 to 100"),
-        (ENDED, {"tokens": True}, "no number from 1 to 100"),
-        (ENDED, {"tokens": 3.0}, "no number from 1 to 100"),
-        (ENDED, {"tokens": "3"}, "no number from 1 to 100"),
-        (ENDED, {"tokens": 101}, "no number from 1 to 100"),
+        (ENDED, {"text": None}, "text is not text"),
+        (ENDED, {"text": ["ab"]}, "text is not text"),
+        (ENDED, {"tokens": 0}, "not a number from 1 to 100"),
+        (ENDED, {"tokens": -1}, "not a number from 1 to 100"),
+        (ENDED, {"tokens": True}, "not a number from 1 to 100"),
+        (ENDED, {"tokens": 3.0}, "not a number from 1 to 100"),
+        (ENDED, {"tokens": "3"}, "not a number from 1 to 100"),
+        (ENDED, {"tokens": 101}, "not a number from 1 to 100"),
         (ENDED, {"tokens": 80}, "80 tokens without an interruption"),
         (ENDED, {"finish": "length"}, "cut off without having been interrupted"),
         (ENDED, {"finish": "abort"}, "neither 'stop' nor 'length'"),
@@ -241,16 +241,16 @@ INTERRUPTED = {
         (ENDED, {"answer_tokens": 2}, "must have text, tokens and finish"),
         (INTERRUPTED, {}, None),
         (INTERRUPTED, {"tokens": 100, "answer_tokens": 20, "finish": "length"}, None),
-        (INTERRUPTED, {"answer_tokens": 0, "tokens": 80}, "answer_tokens is no number from 1 to 20"),
-        (INTERRUPTED, {"answer_tokens": 21}, "answer_tokens is no number from 1 to 20"),
-        (INTERRUPTED, {"answer_tokens": True, "tokens": 81}, "answer_tokens is no number from 1 to 20"),
+        (INTERRUPTED, {"answer_tokens": 0, "tokens": 80}, "answer_tokens is not a number from 1 to 20"),
+        (INTERRUPTED, {"answer_tokens": 21}, "answer_tokens is not a number from 1 to 20"),
+        (INTERRUPTED, {"answer_tokens": True, "tokens": 81}, "answer_tokens is not a number from 1 to 20"),
         (INTERRUPTED, {"tokens": 89}, "89 tokens, not the 80"),
         (INTERRUPTED, {"tokens": 12, "answer_tokens": 10}, "12 tokens, not the 80"),
         (INTERRUPTED, {"finish": "length"}, "cut off after 10 answer_tokens, not after 20"),
-        (INTERRUPTED, {"interrupted": None}, "no position in the text"),
-        (INTERRUPTED, {"interrupted": True}, "no position in the text"),
-        (INTERRUPTED, {"interrupted": -1}, "no position in the text"),
-        (INTERRUPTED, {"interrupted": 10**6}, "no position in the text"),
+        (INTERRUPTED, {"interrupted": None}, "not a position in the text"),
+        (INTERRUPTED, {"interrupted": True}, "not a position in the text"),
+        (INTERRUPTED, {"interrupted": -1}, "not a position in the text"),
+        (INTERRUPTED, {"interrupted": 10**6}, "not a position in the text"),
         (INTERRUPTED, {"interrupted": 1}, "the interruption is not where"),
         (INTERRUPTED, {"interrupted": 3}, "the interruption is not where"),
         (INTERRUPTED, {"text": "abcd"}, "the interruption is not where"),
@@ -271,7 +271,7 @@ def test_a_completion_without_one_of_its_fields(missing: str) -> None:
 
 @pytest.mark.parametrize("thing", [None, [], "ab", 7, True])
 def test_what_is_no_object_is_no_completion(thing: object) -> None:
-    assert completion_fault(thing, LIMITS) == "it is no object"
+    assert completion_fault(thing, LIMITS) == "it is not an object"
 
 
 TINY = words_of(ROOT / "llm/tiny")

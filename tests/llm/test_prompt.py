@@ -71,8 +71,8 @@ def test_a_prompt_for_any_subject_may_stand_around_the_question(template: str) -
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
-        (None, "is no text"),
-        (b"{question}", "is no text"),
+        (None, "is not text"),
+        (b"{question}", "is not text"),
         ("", "exactly once"),
         ("{question}{question}", "exactly once"),
         ("{ question }", "exactly once"),

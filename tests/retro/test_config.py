@@ -112,7 +112,7 @@ def test_odd_keys_are_unknown_too(path: Path, key: str, line: int) -> None:
 @pytest.mark.parametrize("value", ["3", '"walks"', "[]"])
 def test_modes_that_are_no_table_are_named_with_their_line(path: Path, value: str) -> None:
     problem = refused(read_config, path, f"modes = {value}\n" + TEXT[: TEXT.index("[modes]")])
-    assert problem.reason == "modes is no table of mode = share"
+    assert problem.reason == "modes is not a table of mode = share"
     assert problem.line == 1
 
 

@@ -22,15 +22,15 @@ def test_masks_are_bits_by_the_console_s_order() -> None:
 
 @pytest.mark.parametrize("bits", [2, 512, -1, A | 2])
 def test_bits_that_are_no_button(bits: int) -> None:
-    with pytest.raises(Problem, match="no button"):
+    with pytest.raises(Problem, match="not buttons"):
         names_of(bits, NES)
-    with pytest.raises(Problem, match="no button"):
+    with pytest.raises(Problem, match="not buttons"):
         format_inputs([bits], NES)
 
 
 @pytest.mark.parametrize("name", ["C", "", "a", "NONE"])
 def test_names_that_are_no_button(name: str) -> None:
-    with pytest.raises(Problem, match="no button of this console"):
+    with pytest.raises(Problem, match="not a button of this console"):
         mask([name], NES)
 
 
@@ -54,15 +54,15 @@ def test_inputs_read_back_equal_from_as_few_runs_as_there_can_be(inputs: list[in
     ("text", "place", "reason"),
     [
         ("3:RIGHT 0", "line 1, column 9", "at least one frame"),
-        ("3:RIGHT\n 2:C", "line 2, column 2", "no button"),
-        ("12,3", "line 1, column 1", "no run"),
-        ("3:", "line 1, column 1", "no run"),
-        ("-3", "line 1, column 1", "no run"),
-        (":A", "line 1, column 1", "no run"),
-        ("3:A+", "line 1, column 1", "'' is no button"),
+        ("3:RIGHT\n 2:C", "line 2, column 2", "not a button"),
+        ("12,3", "line 1, column 1", "not a run"),
+        ("3:", "line 1, column 1", "not a run"),
+        ("-3", "line 1, column 1", "not a run"),
+        (":A", "line 1, column 1", "not a run"),
+        ("3:A+", "line 1, column 1", "'' is not a button"),
         ("3:A+A", "line 1, column 1", "twice"),
-        ("\u0663", "line 1, column 1", "no run"),
-        ("1 9999999999", "line 1, column 3", "no run"),
+        ("\u0663", "line 1, column 1", "not a run"),
+        ("1 9999999999", "line 1, column 3", "not a run"),
         (f"{LONGEST} 1", "line 1, column 9", "all together"),
     ],
 )

@@ -114,8 +114,8 @@ def test_stable_retro_reads_ours(emulator: Emulator, tmp_path: Path) -> None:
         (replace(PLAIN, inputs=()), "at least one frame"),
         (replace(PLAIN, inputs=(1, 0)), "the first without buttons"),
         (replace(PLAIN, boot=None), "boot state"),
-        (replace(PLAIN, inputs=(0, 2)), "no button"),
-        (replace(PLAIN, inputs=(0, 512)), "no button"),
+        (replace(PLAIN, inputs=(0, 2)), "not buttons"),
+        (replace(PLAIN, inputs=(0, 512)), "not buttons"),
     ],
 )
 def test_what_is_no_movie_is_not_written(tmp_path: Path, movie: Movie, reason: str) -> None:
@@ -204,7 +204,7 @@ LOG, HEADER = "Input Log.txt", "Header.txt"
         (put(LOG, b""), "does not reach from"),
         (put(LOG, b"[Input]\nP1 A|\n[/Input]"), "a frame in it"),
         (swap(LOG, "P1 Select", "P2 Select"), "other than of player 1"),
-        (swap(LOG, "P1 Select", "P1 Turbo"), "no button"),
+        (swap(LOG, "P1 Select", "P1 Turbo"), "not a button"),
         (swap(LOG, "P1 Select", "P1 Start"), "a column twice"),
         (swap(LOG, "|..|......s.|", "|..|......s|"), "line 9: no frame of 8 keys"),
         (swap(LOG, "|..|......s.|", "|..|......s..|"), "line 9: no frame of 8 keys"),

@@ -277,7 +277,7 @@ def test_packages_by_game() -> None:
         ([], "at least one frame"),
         ([8, 0], "the first without buttons"),
         ([0, 2], "no button"),
-        ("1 2:Q", "inputs, line 1, column 3: 'Q' is no button"),
+        ("1 2:Q", "inputs, line 1, column 3: 'Q' is not a button"),
     ],
 )
 def test_malformed_inputs(inputs: list[int] | str, reason: str) -> None:

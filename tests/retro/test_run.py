@@ -177,7 +177,7 @@ def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (("play", tmp_path / "no.bk2"), "cannot be read"),
         (("verify", tmp_path / "no.bk2"), "cannot be read"),
         (("verify", tmp_path), "holds no movie. Remedy: write it"),
-        (("search", "quarterstep", own, "--out", own), f"{own}: is no folder"),
+        (("search", "quarterstep", own, "--out", own), f"{own}: is not a folder"),
     ):
         with pytest.raises(Problem, match=re.escape(reason)):
             called(monkeypatch, *words)
@@ -186,10 +186,10 @@ def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("improve", ".", "--passes", "0"), "'0' is no whole number from 1 to"),
-        (("improve", ".", "--workers", "-1"), "'-1' is no whole number from 0 to 256"),
-        (("check", "quarterstep", "--frames", "0"), "'0' is no whole number from 1 to"),
-        (("check", "quarterstep", "--seed", "1.5"), "'1.5' is no whole number from 0 to"),
+        (("improve", ".", "--passes", "0"), "'0' is not a whole number from 1 to"),
+        (("improve", ".", "--workers", "-1"), "'-1' is not a whole number from 0 to 256"),
+        (("check", "quarterstep", "--frames", "0"), "'0' is not a whole number from 1 to"),
+        (("check", "quarterstep", "--seed", "1.5"), "'1.5' is not a whole number from 0 to"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(
@@ -218,7 +218,7 @@ def title(table: dict[str, Any]) -> dict[str, Any]:
             lambda t: title(t).update(frames=18),
             "piece 2 is none that a search writes: its inputs are of 19 frames",
         ),
-        (lambda t: title(t).update(inputs="19:JUMP"), "piece 2 .*'JUMP' is no button"),
+        (lambda t: title(t).update(inputs="19:JUMP"), "piece 2 .*'JUMP' is not a button"),
         (lambda t: title(t).update(entered="level-9"), "piece 2 .*has no state 'level-9'"),
         (
             lambda t: title(t).update(state="level-1"),

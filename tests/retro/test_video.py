@@ -58,7 +58,7 @@ def test_a_video_is_the_run(name: str, scale: int, tmp_path: Path) -> None:
     [
         ("run.mp4", "10", 4, "the scale is 4.*1, 2, 3"),
         ("run.avi", "10", 2, r"ends in \.mp4"),
-        ("run.mp4", "x", 2, "no run of inputs"),
+        ("run.mp4", "x", 2, "not a run of inputs"),
         ("run.mp4", "", 2, "no inputs"),
         ("none/run.mp4", "10", 2, r"run\.mp4: cannot be written: No such file"),
     ],

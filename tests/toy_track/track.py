@@ -77,7 +77,7 @@ def mistakes(folder: Path) -> str:
 def check_checkpoint(path: Path, recipe: Mapping[str, Any], seed: int) -> None:
     """A checkpoint is a JSON object."""
     if not isinstance(read_json(path), dict):
-        raise Problem("is no object", file=path)
+        raise Problem("is not an object", file=path)
 
 
 TRACK = Track(

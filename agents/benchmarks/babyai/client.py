@@ -54,12 +54,12 @@ class RemoteEnvironment(Environment):
                 limits=httpx.Limits(max_connections=1, keepalive_expiry=_KEEP_ALIVE),
             )
         except httpx.InvalidURL as error:
-            raise Problem(f"{server!r} is no address: {error}", remedy="http://127.0.0.1:8080") from None
+            raise Problem(f"{server!r} is not an address: {error}", remedy="http://127.0.0.1:8080") from None
         try:
             health = self._ask("GET", "/health")
             if health.get("benchmark") != "babyai":
                 raise Problem(
-                    f"what answers at {server} is no server of BabyAI", remedy="check host and port"
+                    f"what answers at {server} is not a server of BabyAI", remedy="check host and port"
                 )
             versions = health.get("versions", {})
             self.versions: dict[str, str] = versions if isinstance(versions, dict) else {}
@@ -144,7 +144,7 @@ class RemoteEnvironment(Environment):
                 remedy="start it with: python -m agents.benchmarks.babyai.server",
             ) from None
         if not isinstance(told, dict):
-            told = {"error": "its answer is no JSON object"}
+            told = {"error": "its answer is not a JSON object"}
         if "error" in told or not reply.is_success:
             reason = told.get("error", f"status {reply.status_code}")
             raise Problem(f"{self._server}: {reason}", remedy=told.get("remedy"))

@@ -98,7 +98,7 @@ def test_usage_that_is_not_told_is_unknown(usage: Any) -> None:
         (b"<html>Bad gateway</html>", "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (b"[" * 100_000, "not JSON"),
-        (b"[]", "no JSON object"),
+        (b"[]", "not a JSON object"),
         (b"{}", "no choice"),
         (b'{"choices": []}', "no choice"),
         (b'{"choices": [{"message": null}]}', "no message"),

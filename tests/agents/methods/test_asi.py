@@ -94,7 +94,7 @@ def test_later_episodes_see_the_skills_of_earlier_ones(success: Trajectory) -> N
         ("", "it was empty", 0),
         (answer("No.", "refusal"), "it was a refusal", 0),
         (answer('```json\n{"rea', "length"), "be shorter", 0),
-        (induction(skill(source="def walk(env:")), "walk: it is no Python", 0),
+        (induction(skill(source="def walk(env:")), "walk: it is not Python", 0),
         (induction(skill("run")), "run: the source defines walk", 0),
         (induction(skill("_a", "def _a(): pass")), "_a: the source defines helpers alone", 0),
         (induction(skill(), skill()), "defined twice: walk", 0),

@@ -196,7 +196,7 @@ def test_a_sleep_keeps_to_its_tokens(method: type[SpeedRunner]) -> None:
         (answer("", "context"), "too long for the model"),
         (edits(add("run", WALK)), "the source defines walk, expected run alone"),
         (edits({"op": "delete", "name": "fly", "reason": "so"}), "there is no such function"),
-        (edits(add(source="def walk(env:")), "it is no Python"),
+        (edits(add(source="def walk(env:")), "it is not Python"),
         (edits(add(source='def walk(env):\n    "W."\n    import socket')), "walk, line 3"),
         (
             edits(add(source='def walk(env, x=1 / 0):\n    "W."')),

@@ -132,7 +132,7 @@ def test_a_program_is_refined_by_what_came_of_it() -> None:
         ("", "it was empty"),
         (answer("No.", "refusal"), "it was a refusal"),
         (answer("```python\ndef f(env):", "length"), "be shorter"),
-        (python_block("def f(env:"), "it is no Python"),
+        (python_block("def f(env:"), "it is not Python"),
         (python_block("import math"), "defines no function"),
         (python_block("def f():\n    'F.'"), "first parameter of f"),
         (python_block(GO + "\n\ndef _help(): pass"), "_help, is a helper"),

@@ -60,10 +60,10 @@ def test_any_literal_is_read_as_it_is(value: object) -> None:
 @pytest.mark.parametrize(
     ("source", "line", "says"),
     [
-        ("RECIPES = {", 1, "is no Python"),
+        ("RECIPES = {", 1, "is not Python"),
         ("# coding: utf-7\n" + SOURCE, None, "is declared to be utf-7"),
         ("#!python\n# -*- coding: latin-1 -*-\n" + SOURCE, None, "is declared to be iso-8859-1"),
-        ("# coding: nonsense\n" + SOURCE, None, "is no Python"),
+        ("# coding: nonsense\n" + SOURCE, None, "is not Python"),
         ("\ufeff" + SOURCE, None, "is declared to be utf-8-sig"),
         ("RECIPES = {}\n", None, "defines no class Recipe"),
         (CLASS, None, "assigns no RECIPES"),

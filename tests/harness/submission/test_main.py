@@ -37,7 +37,7 @@ def test_a_bad_one_exits_1_and_nothing_of_it_is_run(
     monkeypatch.chdir(repository.path)
     assert main(["--base", "main"]) == 1
     said = capsys.readouterr().out
-    assert ".gitattributes: is no part of a record" in said
+    assert ".gitattributes: is not part of a record" in said
     assert "folder_contents: conftest.py does not belong here; sitecustomize.py does" in said
     assert "  to put right: recipe_in_source: " in said and "to put right: .gitattributes" in said
     assert said.endswith(" to put right\n") and not (repository / "ran").exists()

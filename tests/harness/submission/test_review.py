@@ -121,9 +121,9 @@ def test_open_files_that_a_record_ran_come_along(
     put("toy_track/prompts/render.py", "Think.\n")(repository)
     repository.commit()
     assert wrong(look(repository)).split("\n") == [
-        "toy_track/model.py: is no part of a record; leave it to a pull request of its own",
+        "toy_track/model.py: is not part of a record; leave it to a pull request of its own",
         "toy_track/prompts/a.md: is not what a record in this pull request ran; leave it out",
-        "toy_track/prompts/render.py: is no part of a record; leave it to a pull request of its own",
+        "toy_track/prompts/render.py: is not part of a record; leave it to a pull request of its own",
     ]
 
 
@@ -282,13 +282,13 @@ def fill(size: int, files: int) -> Callable[[Repository], object]:
 BIG = RECORD_LIMIT // 3
 
 REFUSED = {
-    "the harness": (append("tests/toy_track/track.py", "# x\n"), "track.py: is no part of a record"),
-    "a workflow": (put(".github/workflows/x.yml"), "/x.yml: is no part of a record"),
-    "a file of the track": (put("toy_track/model.py"), "toy_track/model.py: is no part of a record"),
-    "a file beside records": (put("records/toy_track/notes.md"), "notes.md: is no part of a record"),
-    "a folder that is no record": (put("records/toy_track/2026_x/a"), "2026_x/a: is no part of a"),
+    "the harness": (append("tests/toy_track/track.py", "# x\n"), "track.py: is not part of a record"),
+    "a workflow": (put(".github/workflows/x.yml"), "/x.yml: is not part of a record"),
+    "a file of the track": (put("toy_track/model.py"), "toy_track/model.py: is not part of a record"),
+    "a file beside records": (put("records/toy_track/notes.md"), "notes.md: is not part of a record"),
+    "a folder that is not a record": (put("records/toy_track/2026_x/a"), "2026_x/a: is not part of a"),
     "the ledger": (put("records/toy_track/standing.jsonl"), "standing.jsonl: is the maintainers' ledger"),
-    "a figure of the docs": (put("docs/figures/x.svg"), "docs/figures/x.svg: is no part of a record"),
+    "a figure of the docs": (put("docs/figures/x.svg"), "docs/figures/x.svg: is not part of a record"),
     "a history of no track": (put("docs/figures/x_history.svg"), "x_history.svg: is made from no record"),
     "prose of the README": (append("README.md", "Buy now.\n"), "README.md: is not what the records say"),
     "a record deleted": (delete_the_first, "/record.json: is deleted; records and what"),
@@ -304,7 +304,7 @@ REFUSED = {
     "folders that collide": (indexed("100644", "*/Verification/a"), "are one file where case does not count"),
     "a name with a line end": (indexed("100644", "*/a\nb"), "/a\nb: has a name with other characters"),
     "a name to hide": (indexed("100644", "*/.hidden"), "/.hidden: has a name with other characters"),
-    "a name of an attribute file": (put("records/.gitattributes"), "records/.gitattributes: is no part"),
+    "a name of an attribute file": (put("records/.gitattributes"), "records/.gitattributes: is not part"),
     "a name that is long": (indexed("100644", f"*/{'a' * 99}/{'b' * 99}"), "characters, at most 200"),
     "a file too many": (put("*/notes.txt"), "folder_contents: notes.txt does not belong here"),
     "markup in words": (describe_as_markup, "description: record.json: description holds '|'"),

@@ -139,7 +139,7 @@ def test_what_is_no_summary_is_refused(tmp_path: Path, content: object, says: st
 def test_a_link_is_no_summary(tmp_path: Path) -> None:
     written(tmp_path, dump(SUMMARY)).rename(tmp_path / "other")
     (tmp_path / "summary.json").symlink_to(tmp_path / "other")
-    with pytest.raises(BadSummary, match="no plain file"):
+    with pytest.raises(BadSummary, match="not a plain file"):
         load(tmp_path / "summary.json")
 
 

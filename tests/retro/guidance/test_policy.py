@@ -114,8 +114,8 @@ def _written(path: Path, **changes: Any) -> None:
     ("changes", "reason"),
     [
         ({"weights_0": np.zeros((5, 3), np.float32)}, "layers of shapes"),
-        ({"mean": np.full(2, np.nan, np.float32)}, "weights that are no numbers"),
-        ({"biases_1": np.zeros(2, np.float64)}, "weights that are no numbers"),
+        ({"mean": np.full(2, np.nan, np.float32)}, "weights that are not numbers"),
+        ({"biases_1": np.zeros(2, np.float64)}, "weights that are not numbers"),
         ({"masks": np.array([], np.int64)}, "no moves"),
         ({"hold": np.array(0)}, "no moves"),
         ({"meta": np.frombuffer(b"[]", np.uint8)}, "no policy"),

@@ -86,7 +86,7 @@ def test_a_relay_needs_a_key_before_the_search_begins(
     monkeypatch.delenv(UPLOAD, raising=False)
     with pytest.raises(Problem, match=UPLOAD), relaying(tmp_path, "http://127.0.0.1:9"):
         raise AssertionError
-    with pytest.raises(Problem, match="no address"), relaying(tmp_path, "quick"):
+    with pytest.raises(Problem, match="not an address"), relaying(tmp_path, "quick"):
         raise AssertionError
     with relaying(tmp_path, None):
         pass

@@ -127,7 +127,7 @@ def test_a_problem_in_a_worker_is_that_problem() -> None:
     [
         ("Raises", r"faulty\.py:17: the package fails: ZeroDivisionError: .*retro\.run check"),
         ("Leaves", r"faulty\.py:24: the package fails: SystemExit: 0"),
-        ("Halves", r"faulty\.py: Hopper: cell gives \([\d.]+, \d\), which is no tuple of plain integers"),
+        ("Halves", r"faulty\.py: Hopper: cell gives \([\d.]+, \d\), which is not a tuple of plain integers"),
         ("Widens", "Hopper: cell gives 3 numbers, and 2 elsewhere"),
         ("NoNumber", "Hopper: the reward of level-1 is nan"),
         ("TooLarge", "Hopper: the reward of level-1 is 1000"),

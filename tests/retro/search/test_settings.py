@@ -54,7 +54,7 @@ def test_zero_is_for_what_can_be_left_out(name: str) -> None:
 @pytest.mark.parametrize(
     ("modes", "reason"),
     [
-        *((value, "modes is no table") for value in (3, "walks", ["walks"], None)),
+        *((value, "modes is not a table") for value in (3, "walks", ["walks"], None)),
         ({}, "modes names no mode"),
         ({"walks": 0, "tree": 0.0}, "add up to nothing"),
         *(
@@ -71,7 +71,7 @@ def test_malformed_shares_are_named(modes: Any, reason: str) -> None:
 @pytest.mark.parametrize(
     ("guidance", "reason"),
     [
-        *((value, "guidance is no table") for value in (3, "table", ["table"], None)),
+        *((value, "guidance is not a table") for value in (3, "table", ["table"], None)),
         ({"table": 0.6, "policy": 0.5}, "add up to more than 1"),
         *(
             ({"table": value}, "the share of guidance 'table' is")

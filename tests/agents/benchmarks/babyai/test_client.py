@@ -68,9 +68,9 @@ def test_no_address(address: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ((200, '{"benchmark": "chess"}'), "no server of BabyAI"),
+        ((200, '{"benchmark": "chess"}'), "not a server of BabyAI"),
         ((200, "<html>"), "no answer"),
-        ((200, "[]"), "no JSON object"),
+        ((200, "[]"), "not a JSON object"),
         ((404, "{}"), "status 404"),
         ((500, '{"error": "broken"}'), "broken"),
     ],
