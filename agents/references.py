@@ -250,10 +250,14 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
         prog="python -m agents.references", description="Keep the rows that scores can be read by."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    adding = commands.add_parser("add", help="let a player play the test episodes, and keep what it reaches")
-    adding.add_argument("benchmark", choices=TASKS)
-    adding.add_argument("player", choices=("random", "oracle"))
-    commands.add_parser("verify", help="play every row again")
+    adding = commands.add_parser(
+        "add",
+        help="let a player play the test episodes, and keep what it reaches",
+        description="Let a player play the test episodes, and keep what it reaches.",
+    )
+    adding.add_argument("benchmark", choices=TASKS, help="whose test episodes")
+    adding.add_argument("player", choices=("random", "oracle"), help="who plays them")
+    commands.add_parser("verify", help="play every row again", description="Play every row again.")
     given = parser.parse_args(arguments)
     if given.command == "verify":
         return verify_all(root)

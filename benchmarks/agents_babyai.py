@@ -40,12 +40,16 @@ STEPS = 100  # of a turn
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.agents_babyai",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--episodes", type=int, default=100, help="of a task")
-    parser.add_argument("--tasks", nargs="+", default=list(FAMILIES))
+    parser.add_argument(
+        "--tasks", nargs="+", default=list(FAMILIES), help="the five families; all = every level"
+    )
     parser.add_argument("--turns", type=int, default=40, help="of a task, for speed")
-    parser.add_argument("--speed-only", action="store_true")
+    parser.add_argument("--speed-only", action="store_true", help="the second table alone")
     options = parser.parse_args()
     tasks = list(BENCHMARK.tasks) if options.tasks == ["all"] else options.tasks
     console = Console(width=WIDTH)

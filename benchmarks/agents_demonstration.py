@@ -63,7 +63,9 @@ class Stretch(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.agents_demonstration",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--episodes", type=int, default=100, help="of a run")
     parser.add_argument("--seeds", type=int, default=3, help="runs of a method, with seeds from 0")

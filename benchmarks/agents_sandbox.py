@@ -40,7 +40,11 @@ def look(env, times):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.agents_sandbox",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
     parser.add_argument("--rounds", type=int, default=20, help="of everything")
     parser.add_argument("--steps", type=int, default=2_000, help="of a call")
     parser.add_argument("--unsafe", action="store_true", help="without the lock, to see what it costs")

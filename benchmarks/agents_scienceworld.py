@@ -49,12 +49,14 @@ class Played(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.agents_scienceworld",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--episodes", type=int, default=5, help="of a task, for the oracle")
     parser.add_argument("--random", type=int, default=50, help="of a task, for the random player")
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=TASKS, metavar="TASK")
-    parser.add_argument("--speed-only", action="store_true")
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=TASKS, metavar="TASK", help="all")
+    parser.add_argument("--speed-only", action="store_true", help="the second table alone")
     options = parser.parse_args()
     console = Console(width=WIDTH)
     if not options.speed_only:

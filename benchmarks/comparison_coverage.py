@@ -6,6 +6,7 @@ Each row draws two sides, units and all, many times over. An interval that says 
 difference in 95 of 100 draws, and where there is none at most 5 of 100 should be told.
 """
 
+import argparse
 from collections.abc import Callable
 from functools import partial
 from statistics import NormalDist
@@ -72,6 +73,11 @@ def measure(draw: Draw, gap: float) -> tuple[float, float, float]:
 
 def main() -> int:
     """Draw, and print a table."""
+    argparse.ArgumentParser(
+        prog="python -m benchmarks.comparison_coverage",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
     rows: list[tuple[str, Draw, float]] = [
         (f"{LEVELS:,} levels, one run a side", partial(levels, runs=1), 0.03),
         (f"{LEVELS:,} levels, two runs a side", partial(levels, runs=2), 0.03),

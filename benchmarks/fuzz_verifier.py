@@ -167,7 +167,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of all chance (0)")
     parser.add_argument("--only", type=int, metavar="INDEX", help="judge the mutation of this number alone")
     parser.add_argument("--tracks", nargs="+", default=[], help=f"names of tracks, {TOY} too (all)")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="(the cores)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="at a time (the cores)")
     parser.add_argument("--seconds", type=float, default=300, help="a judgement over this is a hang (300)")
     parser.add_argument("--memory", type=int, default=1024, help="MiB that a judgement may take (1024)")
     parser.add_argument(

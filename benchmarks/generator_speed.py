@@ -26,11 +26,13 @@ MAX_STATES = 20_000
 def main() -> None:
     """Time the generator, then print one line of statistics for each set of levels."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.generator_speed",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--levels", type=int, default=5000, help="levels to generate and compare (5000)")
     parser.add_argument("--solve", type=int, default=20, help="levels of each set to solve (20)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the fresh levels (0)")
     options = parser.parse_args()
     generate(1, options.seed)  # reads the practice set once
     started = time.process_time()

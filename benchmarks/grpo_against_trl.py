@@ -371,4 +371,4 @@ def main(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Settings, description=__doc__))
+    main(tyro.cli(Settings, prog="python -m benchmarks.grpo_against_trl", description=__doc__))

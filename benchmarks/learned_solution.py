@@ -6,6 +6,8 @@ Its agent plays the committed practice levels, which it never saw. The first tha
 more is drawn.
 """
 
+import argparse
+
 import torch
 
 from harness.boards import read_records
@@ -23,6 +25,11 @@ TILE = 32  # pixels
 
 def main() -> int:
     """Play, and draw."""
+    argparse.ArgumentParser(
+        prog="python -m benchmarks.learned_solution",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
     record = [entry.folder for entry in read_records() if entry.record.track == "non_llm"][-1]
     checkpoint = (record / "checkpoint.safetensors").read_bytes()
     policy = snapshot(record / "speedrun.py").load_policy(checkpoint, torch.device("cpu"))

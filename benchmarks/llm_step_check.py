@@ -175,4 +175,4 @@ def main(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Settings, description=__doc__))
+    main(tyro.cli(Settings, prog="python -m benchmarks.llm_step_check", description=__doc__))

@@ -314,4 +314,4 @@ def main(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Settings, description=__doc__))
+    main(tyro.cli(Settings, prog="python -m benchmarks.llm_step_model", description=__doc__))

@@ -322,4 +322,4 @@ def main(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Settings, description=__doc__))
+    main(tyro.cli(Settings, prog="python -m benchmarks.ppo_against_sb3", description=__doc__))

@@ -493,4 +493,6 @@ def main(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    run_command(lambda: main(tyro.cli(Settings, description=__doc__)))
+    run_command(
+        lambda: main(tyro.cli(Settings, prog="python -m benchmarks.retro_against_peers", description=__doc__))
+    )

@@ -47,8 +47,14 @@ POINTS = 4  # of growth that are shown
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("packages", nargs="*", default=["quarterstep", "airstriker"])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.retro_speed",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument(
+        "packages", nargs="*", default=["quarterstep", "airstriker"], help="folders of retro/games (both)"
+    )
     parser.add_argument("--turns", type=int, default=40, help="of each mode")
     parser.add_argument("--rounds", type=int, default=16, help="of the search")
     arguments = parser.parse_args()

@@ -271,4 +271,4 @@ def main(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Settings, description=__doc__))
+    main(tyro.cli(Settings, prog="python -m benchmarks.sokoban_speed", description=__doc__))

@@ -44,7 +44,10 @@ def run(flags: list[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What each ingredient of the cpu recipe is worth.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.speedrun_ablations",
+        description="What each ingredient of the cpu recipe is worth.",
+    )
     parser.add_argument("--pushes", type=int, default=2_000_000, help="pushes to learn from (2000000)")
     parser.add_argument("--out", type=Path, help="write the results as JSON")
     options = parser.parse_args()

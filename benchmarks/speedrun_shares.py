@@ -67,7 +67,9 @@ def measure(updates: int, compiled: bool) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Where the seconds of training go.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.speedrun_shares", description="Where the seconds of training go."
+    )
     parser.add_argument("--updates", type=int, default=20, help="updates to time (20)")
     updates = parser.parse_args().updates
     torch.set_num_threads(1)

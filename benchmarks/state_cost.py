@@ -6,6 +6,7 @@ Two processes of the cpu recipes of non_llm and llm do both, beside nothing else
 milliseconds, and what that makes of the seconds that the standing record of each trained.
 """
 
+import argparse
 import multiprocessing
 import statistics
 import tempfile
@@ -102,6 +103,11 @@ def measure(track: str) -> tuple[float, float, int]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        prog="python -m benchmarks.state_cost",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
     (ROOT / "outputs").mkdir(exist_ok=True)
     table = Table("track", title="The price of going on after a crash", title_justify="left")
     for name in ("agreeing, ms", "saving, ms", "state, MB", "savings", "of the record's time"):

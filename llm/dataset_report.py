@@ -3,6 +3,7 @@
 python -m llm.dataset_report
 """
 
+import argparse
 import math
 from collections import Counter
 from typing import NamedTuple
@@ -92,6 +93,11 @@ def _row(*cells: object) -> str:
 
 def main() -> None:
     """The command line."""
+    argparse.ArgumentParser(
+        prog="python -m llm.dataset_report",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
     print("\n".join([*describe({name: read_puzzles(name) for name in NAMES}), "", *power_table()]))
 
 

@@ -219,7 +219,9 @@ def write(files: dict[str, bytes], pin: bool) -> None:
 def main() -> int:
     """The command line; 1 if a file differs under --check."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m llm.make_datasets",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     action = parser.add_mutually_exclusive_group()
     for flag, meaning in (

@@ -219,13 +219,21 @@ def main(arguments: Sequence[str] | None = None, *, root: Path = ROOT) -> int:
         prog="python -m retro.movies", description="Keep the board of the fastest movies."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    adding = commands.add_parser("add", help="verify a movie and put it on the board")
+    adding = commands.add_parser(
+        "add",
+        help="verify a movie and put it on the board",
+        description="Verify a movie and put it on the board.",
+    )
     adding.add_argument("movie", type=Path, help="a .bk2 file that starts from power-on")
     adding.add_argument("--name", required=True, help="in lower case, with hyphens")
     adding.add_argument("--contributor", required=True, action="append", help="may be given several times")
     adding.add_argument("--description", required=True, help="how it was made, in one line")
     adding.add_argument("--video", type=Path, help="an MP4 of at most 4 MiB")
-    commands.add_parser("verify", help="play every movie of the board again")
+    commands.add_parser(
+        "verify",
+        help="play every movie of the board again",
+        description="Play every movie of the board again.",
+    )
     given = parser.parse_args(arguments)
     if given.command == "verify":
         return verify_all(root)

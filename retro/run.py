@@ -45,7 +45,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m retro.run", description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    command = commands.add_parser("search", help="find a movie, segment by segment")
+    def add(name: str, words: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
+
+    command = add("search", "find a movie, segment by segment")
     command.add_argument("package", help="a folder of retro/games, or module:Class")
     command.add_argument("config", help="a TOML file, or the name of one in retro/configs")
     command.add_argument("--until", metavar="STATE", help="stop when this state is entered")
@@ -53,8 +56,8 @@ def main() -> int:
     _add_live(command)
     command.set_defaults(run=lambda o: search(o.package, read_config(o.config), o.until, o.out, o.live))
 
-    command = commands.add_parser("improve", help="search every segment again, bounded by its frames")
-    command.add_argument("folder", type=Path)
+    command = add("improve", "search every segment again, bounded by its frames")
+    command.add_argument("folder", type=Path, help="the run folder")
     command.add_argument("--passes", type=whole(1), default=1, help="times through all segments (default: 1)")
     command.add_argument("--config", help="settings for it (default: those of the folder)")
     command.add_argument(
@@ -66,7 +69,7 @@ def main() -> int:
     _add_live(command)
     command.set_defaults(run=lambda o: improve(o.folder, o.passes, o.config, o.workers, o.live))
 
-    command = commands.add_parser("marathon", help="find a movie, then faster ones without end")
+    command = add("marathon", "find a movie, then faster ones without end")
     command.add_argument("package", help="a folder of retro/games, or module:Class")
     command.add_argument("config", help="a TOML file, or marathon, which is in retro/configs")
     command.add_argument("--out", type=Path, help="the folder (default: outputs/retro/<game>_marathon<n>)")
@@ -74,11 +77,11 @@ def main() -> int:
     command.add_argument("--frames", type=whole(1), default=0, help="stop after so many emulated ones")
     command.set_defaults(run=lambda o: marathon(o.package, o.config, o.out, o.hours, o.frames))
 
-    command = commands.add_parser("info", help="splits, times, and how each search ended")
-    command.add_argument("folder", type=Path)
+    command = add("info", "show splits, times, and how each search ended")
+    command.add_argument("folder", type=Path, help="the run folder")
     command.set_defaults(run=lambda o: info(o.folder))
 
-    command = commands.add_parser("play", help="write the movie as .bk2 and as MP4")
+    command = add("play", "write the movie as .bk2 and as MP4")
     command.add_argument("source", type=Path, help="a run folder, a .bk2, or a .txt of inputs")
     command.add_argument("--scale", type=int, choices=(1, 2, 3), default=2, help="of the video (default: 2)")
     command.add_argument(
@@ -86,14 +89,14 @@ def main() -> int:
     )
     command.set_defaults(run=lambda o: play(o.source, o.scale, o.package))
 
-    command = commands.add_parser("verify", help="replay a movie from power-on in a fresh process")
+    command = add("verify", "replay a movie from power-on in a fresh process")
     command.add_argument("movie", type=Path, help="a .bk2, or a run folder that holds one")
     command.add_argument("--package", help="of a game that no package of retro/games knows")
     command.set_defaults(run=lambda o: verify_movie(o.movie, o.package))
 
-    command = commands.add_parser("check", help="look for mistakes in a game package by playing at random")
+    command = add("check", "look for mistakes in a game package by playing at random")
     command.add_argument("package", help="a folder of retro/games, or module:Class")
-    command.add_argument("--seed", type=whole(0), default=0)
+    command.add_argument("--seed", type=whole(0), default=0, help="of the random play (default: 0)")
     command.add_argument("--frames", type=whole(1), help="how many to play")
     command.set_defaults(run=lambda o: check(o.package, o.seed, o.frames))
 

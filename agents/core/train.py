@@ -66,7 +66,7 @@ def main(benchmark: str, method: str | None = None) -> int:
         Problem: it cannot start.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends in order, as Ctrl-C does
-    options = tyro.cli(Options, prog=_command(benchmark, method))
+    options = tyro.cli(Options, prog=_command(benchmark, method), use_underscores=True)
     if sum(folder is not None for folder in (options.resume, options.replay)) > 1:
         raise Problem("a run is either resumed or replayed")
     config = None

@@ -1,4 +1,4 @@
-"""FIXED: a small model of this machine behind OpenAI's protocol, for machines without a GPU.
+"""FIXED: A small model of this machine behind OpenAI's protocol, for machines without a GPU.
 
 python -m agents.llm.chat_server --model smollm2 --port 5014
 """

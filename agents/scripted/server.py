@@ -1,4 +1,4 @@
-"""FIXED: a server without a model: it answers every method's prompts from a script, over OpenAI's protocol.
+"""FIXED: A server without a model: it answers every method's prompts from a script, over OpenAI's protocol.
 
     python -m agents.scripted.server --port 5013                   a competent but forgetful programmer
     python -m agents.scripted.server --port 5013 --script chaos    everything that can go wrong
@@ -32,8 +32,10 @@ def main() -> None:
         description=(__doc__ or "").removeprefix("FIXED: "),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--script", choices=["demo", "chaos"], default="demo")
-    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument(
+        "--script", choices=["demo", "chaos"], default="demo", help="which of the two (default: demo)"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="there is no log-in: keep it to this machine")
     parser.add_argument("--port", type=int, default=5013, help="0: any that is free")
     options = parser.parse_args()
     listening = listen(options.host, options.port)

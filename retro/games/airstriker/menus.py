@@ -7,6 +7,7 @@ frame; the game looks at no other button there. Of situations that are alike in 
 word that the pad is read into, one is gone on with.
 """
 
+import argparse
 from itertools import combinations
 
 import numpy as np
@@ -53,6 +54,11 @@ def _situation(emulator: Emulator) -> int:
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        prog="python -m retro.games.airstriker.menus",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
     emulator = Airstriker().open()
     inputs = fastest(emulator, 400)
     console = Console()

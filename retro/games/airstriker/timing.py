@@ -6,6 +6,7 @@ The first table counts the frames that game loops lose in the first rows of leve
 and fire. The second plays `run.txt`, a run that loses none, and says where its frames go.
 """
 
+import argparse
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -86,6 +87,11 @@ def stretches(emulator: Emulator) -> Iterator[tuple[str, int, int]]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        prog="python -m retro.games.airstriker.timing",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
     emulator = Emulator(Airstriker().rom, _VARIABLES)
     console = Console()
     table = Table(title=f"The first {FRAMES} frames of level 1", title_justify="left")

@@ -64,7 +64,9 @@ def build() -> bytes:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description="Build the ROM of Quarterstep.")
+    parser = argparse.ArgumentParser(
+        prog="python -m retro.games.quarterstep.build", description="Build the ROM of Quarterstep."
+    )
     parser.add_argument(
         "--check", action="store_true", help="compare with the ROM that is there; write nothing"
     )

@@ -96,7 +96,10 @@ def confirm(inputs: list[int]) -> None:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(
+        prog="python -m retro.games.quarterstep.optimum",
+        description="Prove the fewest frames of Quarterstep.",
+    )
     parser.add_argument("--level", type=int, choices=LEVELS, help="prove this level only")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(

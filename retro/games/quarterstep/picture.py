@@ -75,7 +75,10 @@ def draw(level: int) -> Image.Image:
 
 def main() -> int:
     """The command."""
-    argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None).parse_args()
+    argparse.ArgumentParser(
+        prog="python -m retro.games.quarterstep.picture",
+        description="Draw the title and the five levels of Quarterstep, each with a fastest way.",
+    ).parse_args()
     sheet = Image.new("RGB", (3 * 256 + 16, 2 * 240 + 8), "white")
     for place in range(6):
         image = draw(place) if place else Image.fromarray(background(0))
