@@ -3,19 +3,25 @@ PYTHON ?= python3
 PY := .venv/bin/python
 TRACK ?= non_llm
 # Of the agents track: babyai, crafter or scienceworld.
-TASK ?= $(if $(filter agents,$(TRACK)),babyai)
+CLASS ?= $(if $(filter agents,$(TRACK)),babyai)
 
-.PHONY: help speedrun test lint verify boards smollm vllm-test
+ifeq ($(wildcard $(TRACK)/speedrun.py),)
+$(error there is no track $(TRACK); choose TRACK=non_llm, llm, retro or agents)
+endif
+
+.PHONY: help venv speedrun test lint verify boards smollm vllm-test
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine (or TRACK=llm, TRACK=retro, TRACK=agents TASK=babyai)
-	$(PY) -m $(TRACK).speedrun $(TASK)
+venv: .venv/ready  ## make .venv with what every recipe needs, as the other targets do when it is missing
 
-test: .venv/ready  ## run the tests
+speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine (or TRACK=llm, TRACK=retro, TRACK=agents CLASS=babyai)
+	$(PY) -m $(TRACK).speedrun $(CLASS)
+
+test: .venv/test-ready  ## run the tests
 	$(PY) -m pytest -n 2
 
-lint: .venv/ready  ## style and types
+lint: .venv/test-ready  ## style and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
@@ -44,7 +50,13 @@ vllm-test: .venv-vllm/ready  ## run the tests of the vLLM engines on vLLM itself
 	touch $@
 
 .venv/ready: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@echo 'Installing PyTorch, transformers, emulators and benchmarks into .venv: 2 GB or more, some minutes, once.'
 	$(PYTHON) -m venv .venv
+	$(PY) -m pip install --quiet '.[non-llm,llm,retro,agents]'
+	@touch $@
+
+.venv/test-ready: .venv/ready
+	@echo 'Installing what the tests need into .venv: 1 GB more, some minutes, once.'
 	$(PY) -m pip install --quiet '.[non-llm,llm,retro,agents,test]'
-	touch $@
+	@touch $@

@@ -1,14 +1,17 @@
 """The agents track: evidence is replayed, tokens are added up, and each class has a target and boards."""
 
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents.references import perform
+from agents.speedrun import RECIPES
 from agents.task import TASKS
 from agents.track import TRACK, score
 from agents_evidence import few_episodes, rows, write_rows
@@ -95,10 +98,22 @@ def test_fixed_files_are_those_that_say_so() -> None:
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_track("agents") is TRACK
-    assert TRACK.ready() == []
     monkeypatch.setattr("agents.track.find_spec", lambda name: None if name == "crafter" else object())
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     assert TRACK.ready() == ["the crafter library", "Java (for ScienceWorld)"]
+
+
+def test_a_model_that_does_not_answer_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+        recipes = {name: replace(recipe, base_url=address) for name, recipe in RECIPES.items()}
+        monkeypatch.setattr("agents.speedrun.RECIPES", recipes)
+        (said,) = TRACK.ready()
+    assert said.startswith(f"a model for {', '.join(TASKS)}: no model answers at {address}: ")
+    assert "Remedy: start a server with agents/scripts/run_server.sh" in said
+    monkeypatch.setattr("agents.speedrun.RECIPES", {n: recipe.smoke() for n, recipe in recipes.items()})
+    assert TRACK.ready() == []
 
 
 def test_the_track_loads_without_its_libraries() -> None:
