@@ -71,9 +71,12 @@ def read_played(row: Mapping[str, Any], wanted: Episode) -> Played:
         raise Problem(f"steps of {where} are {row['steps']!r:.60}, but it has {len(actions)} actions")
     if type(row["score"]) not in (int, float) or not 0 <= row["score"] <= 1:
         raise Problem(f"score of {where} is {row['score']!r:.60}, no number from 0 to 1")
+    written = abs(float(row["score"]))
+    if str(row["score"]) != str(written):  # 1 and 1.0, 0.0 and -0.0 are equal, and make other seeds
+        raise Problem(f"score of {where} is {row['score']!r}, expected {written!r}")
     if not isinstance(row["digest"], str) or not _SHA256.fullmatch(row["digest"]):
         raise Problem(f"digest of {where} is not a SHA-256")
-    own = {"actions": tuple(actions), "score": float(row["score"])}
+    own = {"actions": tuple(actions), "score": written}
     return Played(**{**{name: row[name] for name in Played._fields}, **own})
 
 
@@ -87,7 +90,7 @@ def play(environment: Environment, episode: Episode, act: Callable[[int], str | 
         actions.append(action)
         observations.append(environment.step(action).observation)
     digest = digest_of(environment.goal, observations)
-    played = Played(*episode, tuple(actions), environment.score, environment.steps, digest)
+    played = Played(*episode, tuple(actions), abs(float(environment.score)), environment.steps, digest)
     return Replay(played, dict(environment.details()))
 
 

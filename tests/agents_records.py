@@ -1,6 +1,7 @@
 """True records of the agents track without a model: a checkout whose pinned recipe asks the script."""
 
 import importlib.util
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,8 +49,10 @@ def make_checkout(root: Path) -> Path:
     """A checkout whose agents/speedrun.py pins the script."""
     (root / "agents").mkdir()
     for part in (ROOT / "agents").iterdir():
-        if part.name != "speedrun.py":
+        if part.is_dir():
             (root / "agents" / part.name).symlink_to(part)
+        elif part.name != "speedrun.py":  # a file that is a link would be refused
+            shutil.copy(part, root / "agents")
     (root / "harness").symlink_to(ROOT / "harness")
     text = (ROOT / "agents/speedrun.py").read_text()
     for old, new in CHANGES.items():

@@ -5,6 +5,7 @@ import io
 import json
 import tokenize
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from harness.checks.base import Rule, RunFiles, expect, rule
@@ -32,12 +33,26 @@ def recipe_hash(run: RunFiles) -> str:
     return found
 
 
-@rule("manifest")
+@rule("manifest", "track")
 def source(run: RunFiles) -> str:
-    """speedrun.py is the source that ran."""
-    found = run.home.sha256(SOURCE)
-    expect("sha256", found, run.manifest.source_sha256, by=run.name(MANIFEST), file=SOURCE)
+    """speedrun.py is the source that ran, beside the track's open files, which the manifest names."""
+    found, manifest, file = run.home.sha256(SOURCE), run.manifest, run.name(MANIFEST)
+    expect("sha256", found, manifest.source_sha256, by=file, file=SOURCE)
+    patterns = run.home.track.open_files
+    for name in manifest.open_files:
+        if not any(lies_in(name, pattern) for pattern in patterns):
+            raise Problem(f"open_files names {name!r}, which no recipe may bring", file=file)
+    for pattern in patterns if "open_files" in manifest.model_fields_set else ():
+        if not any(lies_in(name, pattern) for name in manifest.open_files):
+            raise Problem(f"open_files names none of {pattern}, expected all that there were", file=file)
     return found
+
+
+def lies_in(name: str, pattern: str) -> bool:
+    """Whether a path from the root is one that a pattern without `**` finds."""
+    path = PurePosixPath(name)
+    same_depth = name.count("/") == pattern.count("/") and str(path) == name
+    return same_depth and ".." not in path.parts and path.match(pattern)
 
 
 @rule("manifest")

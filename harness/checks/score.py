@@ -5,6 +5,7 @@ import math
 
 from harness.checks.base import Rule, RunFiles, expect, rule
 from harness.errors import Problem
+from harness.files import canonical_json
 from harness.packed import read_unpacked
 from harness.record import LOG, MANIFEST, RECORD
 
@@ -62,7 +63,9 @@ def evidence_source(run: RunFiles) -> str:
         expect("seed", run.manifest.seed, score.seed, by=run.evidence, file=manifest)
     for name, value in score.recipe.items():
         found = run.manifest.recipe.get(name)
-        expect(f"the recipe's {name}", found, value, by=run.evidence, file=manifest)
+        if canonical_json(found) != canonical_json(value):  # 1, 1.0 and true are equal, and make other seeds
+            reason = f"the recipe's {name} is {found!r}, expected {value!r} by {run.evidence}"
+            raise Problem(reason, file=manifest)
     for name, digest in score.files.items():
         expect(f"open file {name}", run.manifest.open_files.get(name), digest, by=run.evidence, file=manifest)
     return "as the run's files say"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from forgeries.table import EITHER, Forgery, bomb, fixed, packed
-from toy_track.forging import Forged, Row, Step, copy_play, play, then, update, write
+from toy_track.forging import Forged, Row, Step, both, copy_play, play, then, update, write
 
 SECOND = ("verification",)
 EVIDENCE, MEMORY = "evidence.jsonl.xz", "memory.json"
@@ -119,6 +119,16 @@ def open_files(**changes: str) -> Step:
     return lambda f: f.manifest(open_files=f.read_manifest()["open_files"] | changes)
 
 
+def without_open_files(folder: str) -> Step:
+    """No hashes of the open files in a folder."""
+
+    def forge(f: Forged) -> None:
+        files = f.read_manifest()["open_files"]
+        f.manifest(open_files={name: files[name] for name in files if not name.startswith(folder)})
+
+    return forge
+
+
 NO_HASH = "0" * 64
 _PROMPT, _METHOD = "agents/prompts/system.md", "agents/methods/speedrunner.py"
 FORGERIES: list[Forgery] = [
@@ -133,6 +143,15 @@ FORGERIES: list[Forgery] = [
     Forgery(
         "an action that there is not", actions(lambda some: some.__setitem__(0, "fly")), ("evidence",), "",
         SECOND,
+    ),
+    Forgery(
+        "a score in another form", episode(lambda row: row.update(score=int(row["score"]))), ("evidence",),
+        ", expected ", SECOND,
+    ),
+    Forgery(
+        "a score of less than nothing",
+        play(lambda rows: [row.update(score=-0.0) for row in rows if row.get("score") == 0]),
+        ("evidence",), "score of ", SECOND,
     ),
     Forgery("a skill's steps hidden", play(skill_hidden), ("evidence",), "expected", SECOND),
     Forgery(
@@ -235,6 +254,7 @@ FORGERIES: list[Forgery] = [
     Forgery("another method", recipe(method="react"), ("evidence_source",), "the recipe's method", SECOND),
     Forgery("another temperature", recipe(temperature=0.0), ("evidence_source",), "temperature", SECOND),
     Forgery("more turns", recipe(turn_limit=400), ("evidence_source",), "turn_limit", SECOND),
+    Forgery("a limit in another form", recipe(turn_limit=4.0), ("evidence_source",), "expected 4.0", SECOND),
     Forgery("a recipe of lists", recipe(model=["scripted"]), ("evidence",), "neither text nor", SECOND),
     Forgery(
         "the class with easier tasks", update(0, **{"class": "crafter"}), ("evidence",), "versions does not",
@@ -261,6 +281,18 @@ FORGERIES: list[Forgery] = [
     Forgery(
         "a prompt file that is not what ran", open_files(**{_PROMPT: NO_HASH}),
         ("evidence_source", "same_recipe"), f"open file {_PROMPT}", EITHER,
+    ),
+    Forgery(
+        "methods that nobody names", both(without_open_files("agents/methods/")),
+        ("source", "verification/source"), "open_files names none of agents/methods/*.py",
+    ),
+    Forgery(
+        "an open file of another's folder", both(open_files(**{"agents/prompts/../core/loop.py": NO_HASH})),
+        ("source", "verification/source"), "which no recipe may bring",
+    ),
+    Forgery(
+        "an open file from elsewhere", both(open_files(**{"/tmp/agents/prompts/system.md": NO_HASH})),
+        ("source", "verification/source"), "which no recipe may bring",
     ),
     # ---- memory ----
     Forgery(

@@ -258,7 +258,7 @@ FORGERIES: list[Forgery] = [
     Forgery("linked record", link("."), ("plain_files", "schema", "manifest", "log_order"), "not a folder"),
     Forgery(
         "pipe", then(remove("README.md"), lambda f: os.mkfifo(f / "README.md")),
-        ("plain_files", "readme", "idea"), "no plain",
+        ("plain_files", "readme", "idea"), "not a plain",
     ),
     # ---- text ----
     Forgery(
@@ -368,7 +368,11 @@ FORGERIES: list[Forgery] = [
     Forgery("equal seeds", equal_seeds, ("second_seed",), "expected another than the first run's"),
     Forgery(
         "other open files", in_second(lambda f: f.manifest(open_files={"prompt.md": "0" * 64})),
-        ("same_recipe",), "open_files is {'prompt.md'",
+        ("same_recipe", "verification/source"), "open_files is {'prompt.md'",
+    ),
+    Forgery(
+        "open files that there are not", both(lambda f: f.manifest(open_files={"prompt.md": "0" * 64})),
+        ("source", "verification/source"), "open_files names 'prompt.md', which no recipe may bring",
     ),
     Forgery(
         "second seed from a flag", in_second(lambda f: f.manifest(seed_source="flag")), ("second_seed",),

@@ -211,7 +211,7 @@ class Forged:
             return
         for name in record.files:
             if (self.path / name).is_file():
-                record.files[name] = sha256_file(self.path / name)
+                record.files[name] = sha256_file(self.path / name, links=True)
         (self.path / "record.json").write_text(record.dump())
         readme = self.path / "README.md"
         if readme.is_file() and f"{RESULTS}:start" in readme.read_text():
