@@ -88,7 +88,7 @@ def committed_manifests(root: Path) -> Iterator[str]:
 def never_held(versions: Sequence[Version], root: Path) -> list[Version]:
     """Those of the versions that no commit up to the one that is checked out holds."""
     names = {version.name for version in versions if version.digest != ABSENT}
-    held = {name: {sha256_bytes(content) for content in read_history(root, name)} for name in names}
+    held = {name: {sha256_bytes(content) for content in read_history(root, "HEAD", name)} for name in names}
     return [one for one in versions if one.digest != ABSENT and one.digest not in held[one.name]]
 
 

@@ -109,10 +109,10 @@ def read_file(repository: Path, blob: Blob) -> bytes:
     return _run(repository, "cat-file", "blob", blob.object)
 
 
-def read_history(repository: Path, path: str) -> Iterator[bytes]:
-    """Every content that a file has had up to the commit that is checked out, in no order."""
+def read_history(repository: Path, commit: str, path: str) -> Iterator[bytes]:
+    """Every content that a file has had up to a commit, in no order; its path must be a plain one."""
     options = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "-m")
-    lines = _git(repository, "log", *options, "HEAD", "--", f":(top,literal){path}").splitlines()
+    lines = _git(repository, "log", *options, commit, "--", f":(top,literal){path}").splitlines()
     fields = [line.split() for line in lines]
     for name in sorted({name for _, mode, _, name, *_ in fields if mode.startswith("100")}):
         yield _run(repository, "cat-file", "blob", name)

@@ -1,13 +1,15 @@
 """The review of a pull request: what it changes, and what its records are worth. None of it is run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.boards import Entry, own_files, read_records, shared_files
+from harness.checks.recipe import lies_in
 from harness.errors import Problem
-from harness.files import sha256_bytes
+from harness.files import sha256_bytes, sha256_file
 from harness.record import README, RECORD, SOURCE, read_record
 from harness.submission import paths
 from harness.submission.commits import (
@@ -17,13 +19,14 @@ from harness.submission.commits import (
     commit_of,
     merge_base,
     read_file,
+    read_history,
     read_tree,
     write_files,
 )
 from harness.submission.links import faults_of_links
 from harness.submission.summary import Summary
-from harness.submission.worth import ran, summarise
-from harness.track import load_track
+from harness.submission.worth import faults_of_date, ran, summarise
+from harness.track import available_tracks, load_track
 
 
 def review(repository: Path, base: str, head: str, number: int | None = None) -> Summary:
@@ -45,13 +48,18 @@ def review(repository: Path, base: str, head: str, number: int | None = None) ->
         root = Path(folder).resolve()
         write_files(repository, {p: b for p, b in target.items() if b.mode.startswith("100")}, root)
         faults += [fault for name in found.records for fault in _rewritten(root, name, found.records[name])]
+        new_folders = [name for name in sorted(found.records) if not (root / name).exists()]
         ours = {c.path: c.new for name in found.records for c in found.records[name] if c.new}
         write_files(repository, ours, root)
+        for name in new_folders:
+            faults += faults_of_date(root, name, datetime.now(UTC).date())
         for change in found.recipes:
             if fault := _fault_of_recipe(repository, root, change, new, found.folders):
                 faults.append(f"{change.path}: {fault}")
             elif change.new:
                 write_files(repository, {change.path: change.new}, root)
+        for name in new_folders:
+            faults += _unseen(repository, root, name, tip)
         for name in sorted(found.records):
             for file in sorted((root / name).rglob("*.md")):
                 shown = file.relative_to(root)
@@ -99,15 +107,26 @@ def _is_open(track: str, path: str) -> bool:
     A fixed file may lie among them, and is none.
     """
     rules = load_track(track)
-    with TemporaryDirectory() as folder:
-        place = Path(folder) / path
-        place.parent.mkdir(parents=True)
-        place.touch()
+    is_fixed = any(lies_in(path, pattern) for pattern in rules.fixed_files)
+    return not is_fixed and any(lies_in(path, pattern) for pattern in rules.open_files)
 
-        def among(patterns: Sequence[str]) -> bool:
-            return any(place in Path(folder).glob(pattern) for pattern in patterns)
 
-        return among(rules.open_files) and not among(rules.fixed_files)
+def _unseen(repository: Path, root: Path, folder: str, tip: str) -> Iterator[str]:
+    """Faults of a new record whose open files nobody has: it could not be read, and not be run again."""
+    track = folder.split("/")[1]
+    if track not in available_tracks(root):
+        return  # the checks say so
+    differing = {
+        path: digest
+        for path, digest in sorted(ran(root / folder).items())
+        if _is_open(track, path) and not ((root / path).is_file() and sha256_file(root / path) == digest)
+    }
+    if len(differing) > paths.CHANGES_LIMIT:
+        yield f"{folder}: ran with other versions of {len(differing)} open files"
+        return
+    for path, digest in differing.items():
+        if digest not in map(sha256_bytes, read_history(repository, tip, path)):
+            yield f"{folder}: ran with a {path} that is not here and never was on the base branch; add it"
 
 
 def _entries(root: Path) -> tuple[list[Entry], list[str]]:

@@ -1,6 +1,8 @@
 """What a record of a pull request is worth: its checks, its place on the board, and what to look at."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 
 from harness.boards import Entry, in_order
@@ -16,6 +18,9 @@ from harness.submission.summary import RecordSummary
 from harness.track import load_track
 from harness.verdict import verdict
 from harness.verify import remarks_on
+
+LATE = timedelta(days=14)
+"""How long after its ruleset closed a pull request may bring a record, of a run from before."""
 
 
 def summarise(root: Path, folder: str, changed: Sequence[Change], entries: Sequence[Entry]) -> RecordSummary:
@@ -50,6 +55,22 @@ def summarise(root: Path, folder: str, changed: Sequence[Change], entries: Seque
         ),
         **texts,
     )
+
+
+def faults_of_date(root: Path, folder: str, today: date) -> Iterator[str]:
+    """Why a new record cannot be of the day that its log tells; of it nothing else speaks."""
+    try:
+        record = read_record(root / folder / RECORD)
+        closes = load_track(record.track).under(record.ruleset).closes
+    except Problem:
+        return  # the checks say what is wrong
+    if record.date > today + timedelta(days=1):  # of another time zone's clock
+        yield f"{folder}: is of {record.date}, a day that has not come"
+    if closes is not None and today > closes + LATE:
+        yield (
+            f"{folder}: is of ruleset {record.ruleset}, which closed on {closes}; such a record is taken "
+            f"{LATE.days} days longer, so run it again under the current ruleset"
+        )
 
 
 def _place(folder: Path, entries: Sequence[Entry]) -> dict[str, str]:
@@ -91,6 +112,13 @@ def _remarks(root: Path, folder: str, changed: Sequence[Change]) -> Iterator[str
     if any(change.old for change in changed):
         names = ", ".join(change.path.removeprefix(f"{folder}/") for change in changed)
         yield f"it stands already, and this changes {names}"
+    else:
+        day = Path(folder).name[:10]
+        others = RecordFolder(root / folder, root=root).siblings()
+        if later := [
+            path.name for path in others if re.match("[0-9]{4}-", path.name) and path.name[:10] > day
+        ]:
+            yield f"it is dated {day}, before {', '.join(later)}, which stood first"
     strange = [
         path
         for path, digest in sorted(ran(root / folder).items())

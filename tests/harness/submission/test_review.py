@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,12 @@ from harness.submission.links import MARKDOWN_LIMIT
 from harness.submission.paths import CHANGES_LIMIT, NEW_RECORDS_LIMIT, PATH_LIMIT, RECORD_LIMIT
 from harness.submission.review import review
 from harness.submission.summary import Summary
+from harness.submission.worth import faults_of_date
 from harness.track import ROOT
+from toy_track import track as toy
 from toy_track.track import TRACK
 
+UNSEEN = "is not here and never was on the base branch; add it"
 FIRST = "records/toy_track/*_01_by-heart"
 
 
@@ -113,6 +117,7 @@ def test_open_files_that_a_record_ran_come_along(
     names = ("prompts/a.md", "prompts/render.py", "model.py")
     run = {f"toy_track/{name}": sha256_bytes(b"Think.\n") for name in names}
     monkeypatch.setattr("harness.submission.review.ran", lambda record: run)
+    monkeypatch.setattr("harness.submission.review.available_tracks", lambda root: ["toy_track"])
     put("toy_track/prompts/a.md", "Think.\n")(repository)
     repository.commit()
     assert wrong(look(repository)) == ""
@@ -124,7 +129,26 @@ def test_open_files_that_a_record_ran_come_along(
         "toy_track/model.py: is not part of a record; leave it to a pull request of its own",
         "toy_track/prompts/a.md: is not what a record in this pull request ran; leave it out",
         "toy_track/prompts/render.py: is not part of a record; leave it to a pull request of its own",
+        f"{repository.record}: ran with a toy_track/prompts/a.md that {UNSEEN}",
     ]
+
+
+def test_open_files_that_it_ran_must_be_or_have_been_there(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    track = replace(TRACK, open_files=("toy_track/prompts/*",))
+    monkeypatch.setattr("harness.submission.review.load_track", lambda name: track)
+    monkeypatch.setattr("harness.submission.review.available_tracks", lambda root: ["toy_track"])
+    run = {"toy_track/prompts/a.md": sha256_bytes(b"Think.\n"), "../../etc/passwd": "0" * 64}
+    monkeypatch.setattr("harness.submission.review.ran", lambda record: run)
+    assert wrong(look(repository)) == f"{repository.record}: ran with a toy_track/prompts/a.md that {UNSEEN}"
+    repository.git("checkout", "--quiet", "main")
+    for text in ("Think.\n", "Do not.\n"):
+        put("toy_track/prompts/a.md", text)(repository)
+        repository.commit()
+    assert wrong(look(repository, "main", "idea")) == ""
+    run |= {f"toy_track/prompts/{number}.md": "0" * 64 for number in range(CHANGES_LIMIT + 1)}
+    assert wrong(look(repository, "main", "idea")).endswith(" open files")
 
 
 def test_open_files_that_will_differ_are_pointed_at(
@@ -134,6 +158,35 @@ def test_open_files_that_will_differ_are_pointed_at(
     summary = look(repository)
     assert summary.passed
     assert summary.records[0].remarks[0] == "it ran with other versions of README.md than there would be"
+
+
+def test_a_closed_ruleset_takes_what_ran_before_for_a_while(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the log says when a run was, so a date from before may be made up."""
+    day = read_record(repository / repository.record / "record.json").date
+    monkeypatch.setattr(toy, "TRACK", replace(TRACK, closes=day))
+    assert list(faults_of_date(repository.path, repository.record, day + timedelta(days=14))) == []
+    (fault,) = faults_of_date(repository.path, repository.record, day + timedelta(days=15))
+    assert fault.startswith(f"{repository.record}: is of ruleset 2, which closed on {day}; such a record is")
+    monkeypatch.setattr(toy, "TRACK", replace(TRACK, closes=day - timedelta(days=99)))
+    assert "which closed on" in look(repository).faults[0]
+
+
+def test_a_record_of_a_day_to_come_is_refused(repository: Repository) -> None:
+    day = read_record(repository / repository.record / "record.json").date
+    for days in (0, 1):
+        assert list(faults_of_date(repository.path, repository.record, day - timedelta(days=days))) == []
+    (fault,) = faults_of_date(repository.path, repository.record, day - timedelta(days=2))
+    assert fault == f"{repository.record}: is of {day}, a day that has not come"
+
+
+def test_a_record_dated_before_one_that_stands_is_pointed_at(repository: Repository) -> None:
+    folder = repository / repository.record
+    folder.rename(folder.with_name(f"2026-01-01{folder.name[10:]}"))
+    repository.commit()
+    first_remark = look(repository).records[0].remarks[0]
+    assert first_remark == f"it is dated 2026-01-01, before {first(repository).name}, which stood first"
 
 
 # ---- two at a time ------------------------------------------------------------------------------------
