@@ -227,7 +227,7 @@ def _parse_chosen(track: Track, recipes: Mapping[str, Any]) -> tuple[HardwareCla
     found: tuple[HardwareClass, Options, Any] = tyro.extras.subcommand_cli_from_dict(
         {hardware.name: choose(hardware) for hardware in track.classes},
         prog=f"python -m {track.name}.speedrun",
-        description=f"{track.title}. Without further flags this runs the pinned recipe of the task that is "
+        description=f"{track.title}. Without further flags this runs the pinned recipe of the class that is "
         "named; with any --recipe flag the run ranks nowhere.",
     )
     return found

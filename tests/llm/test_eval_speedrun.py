@@ -190,7 +190,7 @@ def test_the_baseline_is_the_untrained_model_under_the_same_protocol(
     (folder / PARTIAL).write_text(
         "".join(canonical_json(value) + "\n" for value in ({**header, "run_id": "base"}, *rows))
     )
-    output = evaluate("base", "--task", "cpu", "--prompt", prompt, "--valid")
+    output = evaluate("base", "--class", "cpu", "--prompt", prompt, "--valid")
     assert (folder / "checkpoint.json").read_text() == index
     outcomes = read_outcomes(folder / "evidence.jsonl.xz")
     score = score_outcomes(outcomes)
@@ -204,10 +204,10 @@ def test_a_prompt_about_the_task_and_a_model_that_is_not_here_are_problems(
     evaluate: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(Problem, match="Sokoban"):
-        evaluate("base", "--task", "cpu", "--prompt", "Sokoban: {question}")
+        evaluate("base", "--class", "cpu", "--prompt", "Sokoban: {question}")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(Problem, match="hf download"):
-        evaluate("base", "--task", "8xH100")
+        evaluate("base", "--class", "8xH100")
     with pytest.raises(Problem, match="nowhere"):
         evaluate("nowhere")
 
@@ -216,10 +216,16 @@ def test_help_and_wrong_usage_exit(evaluate: Evaluate, capsys: pytest.CaptureFix
     for arguments, status in (
         (["base", "--help"], 0),
         (["base", "--nonsense"], 2),
-        (["base", "--task", "x"], 2),
+        (["base", "--class", "x"], 2),
     ):
         with pytest.raises(SystemExit) as caught:
             evaluate(*arguments)
         assert caught.value.code == status
     output = capsys.readouterr().out
     assert "--eval-checkpoint" in output and "'base', the untrained model" in " ".join(output.split())
+
+
+def test_a_run_is_named_as_on_the_other_tracks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["eval_speedrun", "nowhere"])
+    with pytest.raises(Problem, match="nowhere: is not a run folder"):
+        main()
