@@ -122,9 +122,10 @@ def figures(folder: Path, saved: Saved, rate: float, now: float) -> dict[str, fl
         numbers[f"split/{piece.entered}"] = at
     if (since := last_progress(folder / JOURNAL)) is not None:
         numbers["hours_since_progress"] = max(0.0, now - since) / 3600
-    if saved.route.settings.guidance.get("policy") and (folder / POLICY).exists():
-        told = read_policy(folder / POLICY).figures
-        numbers |= {f"policy/{name}": number for name, number in told.items()}
+    if saved.route.settings.guidance.get("policy"):
+        with suppress(Problem):  # there is none yet, or the training begins anew and has removed it
+            told = read_policy(folder / POLICY).figures
+            numbers |= {f"policy/{name}": number for name, number in told.items()}
     return numbers
 
 
