@@ -34,7 +34,7 @@ CONTRIBUTOR_PLACEHOLDER = "Name of a contributor"
 DESCRIPTION_LIMIT, CONTRIBUTOR_LIMIT = 200, 60
 
 # Markdown, HTML, mathematics and links; an underscore inside a word is plain text everywhere.
-_MARKUP = re.compile(r"[|`*<>\[\]\\~$]|(?<!\w)_|_(?!\w)|://|\bwww\.|&#?\w+;")
+_MARKUP = re.compile(r"[|`*<>\[\]\\~$]|(?<!\w)_|_(?!\w)|://|\bwww\.|[\w.+-]@[\w-]|&#?\w+;")
 
 # Counted as letters or marks, and yet nothing to see; or a tower of marks, which covers other lines.
 _UNSEEN = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U000e0100-\U000e01ef]")

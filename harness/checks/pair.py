@@ -3,7 +3,7 @@
 import contextlib
 import re
 
-from harness.checks.base import SIZE_LIMIT, Pending, RecordFolder, Rule, expect, rule
+from harness.checks.base import SIZE_LIMIT, Pending, RecordFolder, Rule, RunFiles, expect, rule
 from harness.checks.score import header_checkpoint
 from harness.eligibility import second_seed as seed_of_second
 from harness.errors import Problem
@@ -86,7 +86,7 @@ def second_after_first(home: RecordFolder) -> str:
 
 @rule("track", "evidence")
 def evidence_distinct(home: RecordFolder) -> str:
-    """Play and checkpoint of each run are its own: no other run of any record has them, under any seed."""
+    """Play, checkpoint and id of each run are its own: no other run of a record has them, under any seed."""
     runs = [home.first]
     if home.record.verification is not None:
         with contextlib.suppress(Problem):  # what breaks the rules is refused elsewhere, and may be huge
@@ -105,8 +105,13 @@ def evidence_distinct(home: RecordFolder) -> str:
                 raise Problem(f"holds the same as {seen[digest]}, expected a run of its own", file=name)
             seen |= dict.fromkeys(digests, name)
     others = list(home.siblings())
+    ids = {_run_id(run): run.name(MANIFEST) for run in (home.first, home.second)}
     for other in others:
         folder = RecordFolder(other, root=home.root)
+        for run in (folder.first, folder.second):
+            if (run_id := _run_id(run)) is not None and run_id in ids:
+                reason = f"run_id is that of {other.name}/{run.name(MANIFEST)}, expected one of its own"
+                raise Problem(reason, file=ids[run_id])
         for name in [name for run in (home.first, home.second) for name in (run.evidence, run.checkpoint)]:
             theirs: set[str] = set()
             with contextlib.suppress(Problem):  # what it lacks is its own fault
@@ -127,6 +132,13 @@ def published(home: RecordFolder) -> str:
         reason = f"published is {_numbers(found)}, expected the worse run's {_numbers(expected)}"
         raise Problem(reason, file=RECORD)
     return _numbers(found)
+
+
+def _run_id(run: RunFiles) -> str | None:
+    try:
+        return run.manifest.run_id
+    except Problem:  # its own fault
+        return None
 
 
 def _digests(content: bytes, *, seedless: bool = True) -> set[str]:

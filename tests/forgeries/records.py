@@ -37,7 +37,8 @@ def other_record(number: str, *keep: str) -> Step:
         other = f.path.with_name(f"2026-01-01_{number}_other")
         other.mkdir()
         for name in keep:
-            shutil.copy(f / name, other)
+            (other / name).parent.mkdir(exist_ok=True)
+            shutil.copy(f / name, other / name)
 
     return forge
 
@@ -409,6 +410,14 @@ FORGERIES: list[Forgery] = [
     Forgery(
         "checkpoint copied", other_record("02", "checkpoint.bin"), ("evidence_distinct",),
         "2026-01-01_02_other/",
+    ),
+    Forgery(
+        "a run told again", other_record("02", "manifest.json"), ("evidence_distinct",),
+        "run_id is that of 2026-01-01_02_other/manifest.json",
+    ),
+    Forgery(
+        "a second run told again", other_record("02", "verification/manifest.json"), ("evidence_distinct",),
+        "run_id is that of 2026-01-01_02_other/verification/manifest.json",
     ),
     Forgery("no second run", forget_second, ("verification",), "pending - run python -m"),
 ]  # fmt: skip

@@ -136,6 +136,7 @@ def test_plain_descriptions_are_allowed(text: str) -> None:
         ("ab\u0301\u0301\u0301\u0301", "more than 3 marks on the letter at character 2"),
         ("a|b", "'|' at character 2"), ("`a`", "'`'"), ("*a*", "'*'"), ("_a_", "'_'"), ("a > b", "'>'"),
         ("<img>", "'<'"), ("[a](b)", "'['"), ("a\\b", "'\\\\'"), ("~a~", "'~'"), ("$a$", "'$'"),
+        ("ask ada@a.b", "'a@a'"), ("mailto:a@b", "'a@b'"),
         ("http://a.b", "'://'"), ("www.a.b", "'www.'"), ("a&lt;b", "'&lt;'"), ("a&#60;", "'&#60;'"),
     ],
 )  # fmt: skip
