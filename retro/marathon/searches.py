@@ -131,6 +131,9 @@ class Searches(RouteSearch):
     def _practise(self, practice: Practice) -> list[machine.Event]:
         """A state on its own."""
         beginning, known, prefix = open_practice(self._pool, self.package, practice)
+        first = parse_inputs(practice.inputs, self._buttons)[-1:]  # hints begin a frame later
+        texts = self.package.hints.get(practice.state, ())
+        self._hints = [runs_of(first + parse_inputs(text, self._buttons)) for text in texts]
         search = self._prepared(beginning, known)
         self._work(search)
         best = search.solutions[0] if search.solutions else None

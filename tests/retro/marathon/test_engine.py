@@ -15,8 +15,9 @@ from harness.files import read_jsonl
 from retro.inputs import format_inputs, parse_inputs
 from retro.marathon import engine
 from retro.marathon.journal import Journal
-from retro.marathon.machine import Left, Rules, begin, step
+from retro.marathon.machine import Left, Nothing, Rules, begin, step
 from retro.marathon.memory import Memory
+from retro.marathon.practice import Practice
 from retro.marathon.rival import Rival
 from retro.marathon.store import MARATHON, Saved, open_saved
 from retro.packages import load_package
@@ -25,7 +26,7 @@ from retro.search.route import Piece, read_route, runs_of
 from retro.search.segment import SegmentSearch
 from scripted_game import BUTTONS, HOPPER_INPUTS, fewest_frames
 from scripted_game.marathons import QUICK, config, run, without_a_console
-from scripted_game.searching import HASTY, HOPPER, finish, play, segment
+from scripted_game.searching import HASTY, HOPPER, finish, masks_of, play, segment
 from scripted_game.small import Gate
 
 SMALL_GAMES = "scripted_game.small:"
@@ -251,6 +252,25 @@ def test_crossings_in_a_barred_way_do_not_count() -> None:
     assert found
     assert fastest.into.ram_hash not in [solution.into.ram_hash for solution in found]
     assert found[0].frames > fastest.frames
+
+
+def test_hints_of_the_package_are_played_in_practice_too_after_the_frame_that_enters_the_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[list[int]] = []
+
+    def work(marathon: engine.Marathon, search: SegmentSearch) -> None:
+        given.extend(masks_of(runs) for runs in marathon._hints)
+
+    monkeypatch.setattr(engine.Marathon, "_work", work)
+    saved = open_saved(tmp_path, HOPPER, load_package(HOPPER), config())
+    saved.practice = [Practice("level-1", format_inputs([0, 8], BUTTONS))]
+    saved.standing = replace(begin("title", "a"), kind="practice", state="level-1", known=("level-1",))
+    with open_pool(HOPPER, 0) as pool:
+        marathon = engine.Marathon(tmp_path, saved, pool, config(), None)
+        marathon.package.hints = {"level-1": (format_inputs([4, 4, 5], BUTTONS),)}
+        assert marathon.search() == [Nothing(False)]
+    assert given == [[8, 4, 4, 5]]
 
 
 def test_a_rivals_ways_are_remembered_and_its_splits_are_told_in_a_marathon_that_goes_on(
