@@ -1,4 +1,5 @@
-"""What each guidance of the search is worth: searches with and without, after equal CPU seconds.
+"""What each guidance of the search, and route memory, is worth: searches with and without, after equal CPU
+seconds.
 
     python -m benchmarks.retro_guidance [--seconds 90] [--seeds 3] [--games quarterstep airstriker]
 
@@ -12,6 +13,7 @@ none      no guidance
 table     the table of moves, with its share of the decisions
 policy    the trained policy, with its share, and its ways out
 both      both
+memory    no guidance; cells near the exit of a segment that was solved weigh more (retro/marathon/memory.py)
 
 Each search that is done is a line of `--out`; the same command goes on where it stopped, and prints the
 tables of all that is done. How far a training is depends on timing, and so do the searches that follow it.
@@ -39,14 +41,17 @@ from harness.errors import Problem, run_command
 from harness.files import read_jsonl
 from harness.intervals import bootstrap, paired_difference
 from harness.silent import end_with_parent
+from retro.marathon.memory import Memory
 from retro.packages import load_package
 from retro.replay import replay_fresh
 from retro.search.guidance import open_guidance
 from retro.search.pool import Worker
-from retro.search.route import Route, RouteSearch
+from retro.search.route import Route, RouteSearch, runs_of
 from retro.search.segment import SegmentSearch
+from retro.search.settings import SOURCES
 
 WIDTH = 130  # columns of the table
+VARIANTS = ("none", "table", "policy", "both", "memory")
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,14 @@ class Settings:
     """searches of each variant in each game"""
     games: tuple[str, ...] = ("quarterstep", "airstriker")
     """packages, as `retro.packages.load_package` takes them"""
-    variants: tuple[str, ...] = ("none", "table", "policy", "both")
-    """none, table, policy, both"""
+    variants: tuple[str, ...] = VARIANTS[:4]
+    """none, table, policy, both, memory"""
     table: float = 0.3
     """the share of the table"""
     policy: float = 0.2
     """the share of the policy"""
+    memory: float = 4.0
+    """how many times more a cell at an exit weighs"""
     lanes: int = 2
     """searches at a time"""
     out: Path = Path("outputs/retro_guidance.jsonl")
@@ -80,6 +87,7 @@ class Outcome:
     seed: int
     seconds: float
     shares: dict[str, float]
+    """Of guidance; that of `memory` is how many times more a cell at an exit weighs."""
     cpu_seconds: float
     training_seconds: float
     """Of them, the training's."""
@@ -102,6 +110,22 @@ class Tree(Search):
         return sum(tree_seconds()) - getattr(self, "_started", 0.0)
 
 
+class Remembering(RouteSearch):
+    """Has route memory, which it learns anew from every route."""
+
+    memory: Memory
+    strength: float
+    _learned: list[int] | None = None
+
+    def _open(self, search: SegmentSearch) -> None:
+        inputs = self.route.inputs(self._buttons)
+        if inputs != self._learned:
+            self.memory.learn(self._pool, runs_of(inputs))
+            self._learned = inputs
+        search.archive.near = self.memory.near(search.beginning.segment, self.strength)
+        super()._open(search)
+
+
 def tree_seconds() -> tuple[float, float]:
     """CPU seconds of this process with those that it saw end, and of those that it started and that run."""
     own = psutil.Process()
@@ -113,7 +137,9 @@ def tree_seconds() -> tuple[float, float]:
 
 
 def shares_of(variant: str, settings: Settings) -> dict[str, float]:
-    """What `Settings.guidance` of the search is for a variant."""
+    """`Outcome.shares` of a variant."""
+    if variant == "memory":
+        return {"memory": settings.memory}
     shares = {"table": settings.table, "policy": settings.policy}
     return {name: share for name, share in shares.items() if variant in (name, "both")}
 
@@ -123,7 +149,8 @@ def compete(game: str, variant: str, seed: int, seconds: float, shares: dict[str
     search = Tree(seconds)
     search._started = sum(tree_seconds())  # from here on, when imports are done
     package = load_package(game)
-    told = replace(search_settings(), guidance=shares)
+    guiding = {name: share for name, share in shares.items() if name in SOURCES}
+    told = replace(search_settings(), guidance=guiding)
     solved = 0
     complete = False
     used = training = 0.0
@@ -144,13 +171,17 @@ def compete(game: str, variant: str, seed: int, seconds: float, shares: dict[str
     with (
         suppress(TimeUp),
         tempfile.TemporaryDirectory() as name,
-        open_guidance(game, shares, seed, Path(name)) as guidance,
+        open_guidance(game, guiding, seed, Path(name)) as guidance,
     ):
         for attempt in count():
             folder = Path(name) / str(attempt)
             folder.mkdir()
             route = Route(game, package.name, "", seed + attempt * 1_000_000, told)
-            searcher = RouteSearch(folder, route, worker, watch, replays=False, guidance=guidance)
+            kind = Remembering if "memory" in shares else RouteSearch
+            searcher = kind(folder, route, worker, watch, replays=False, guidance=guidance)
+            if isinstance(searcher, Remembering):
+                searcher.memory = Memory(folder, package.source_sha256)
+                searcher.strength = shares["memory"]
             complete = searcher.run()
             while complete:
                 keep()
@@ -223,8 +254,8 @@ def over(frames: dict[int, int], none: dict[int, Outcome]) -> str:
 
 def main(settings: Settings) -> None:
     """Run what is not done yet, and print a table a game."""
-    if unknown := sorted(set(settings.variants) - {"none", "table", "policy", "both"}):
-        raise Problem(f"there is no variant {unknown[0]!r}", remedy="choose none, table, policy, both")
+    if unknown := sorted(set(settings.variants) - set(VARIANTS)):
+        raise Problem(f"there is no variant {unknown[0]!r}", remedy=f"choose {', '.join(VARIANTS)}")
     jobs = [
         (game, variant, seed, settings.seconds, shares_of(variant, settings))
         for seed in range(1, settings.seeds + 1)

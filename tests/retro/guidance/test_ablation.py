@@ -55,12 +55,13 @@ def test_what_is_done_is_not_done_again(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_search_runs_for_its_seconds_and_is_kept(tmp_path: Path) -> None:
     out = tmp_path / "done.jsonl"
-    words = ["--seconds", "2", "--seeds", "1", "--games", "quarterstep", "--variants", "table"]
+    words = ["--seconds", "2", "--seeds", "1", "--games", "quarterstep", "--variants", "table", "memory"]
     command = [sys.executable, "-m", "benchmarks.retro_guidance", *words, "--lanes", "1", "--out", str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (found,) = read_outcomes(out)
-    assert found.shares == {"table": 0.3}
-    assert 1.9 <= found.cpu_seconds < 6
-    assert found.training_seconds == 0
+    guided, memory = read_outcomes(out)
+    assert (guided.shares, memory.shares) == ({"table": 0.3}, {"memory": 4.0})
+    for found in (guided, memory):
+        assert 1.9 <= found.cpu_seconds < 6
+        assert found.training_seconds == 0
     assert "quarterstep: 2 CPU s each" in done.stdout
