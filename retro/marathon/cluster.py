@@ -24,7 +24,7 @@ from retro.packages import GamePackage, load_package
 from retro.search.pool import Crew, Pool
 from retro.search.worker import Worker, failure, is_told, respond
 
-_PATIENCE = 10.0  # seconds for the cluster to take a connection
+_PATIENCE = 5.0  # seconds for a node to take a connection
 
 
 @contextmanager
@@ -41,13 +41,9 @@ def open_cluster(spec: str, workers: int, address: str) -> Iterator[Pool]:
     import ray
 
     try:
-        pool = Actors(spec, workers, known)
-        try:
-            yield pool
-        finally:
-            pool.close()
+        yield Actors(spec, workers, known)
     finally:
-        ray.shutdown()  # ends the actors of whatever was not closed
+        ray.shutdown()  # ends the actors
 
 
 def passport(package: GamePackage) -> dict[str, str]:
@@ -103,7 +99,7 @@ class Remote:
     def __init__(self, actor: Any, node: Mapping[str, Any]) -> None:
         self.node_id: str | None = node["NodeID"]
         """None once it has ended."""
-        self._actor, self._node = actor, _name(node)
+        self._actor, self._node = actor, node
         self._answers: deque[Any] = deque()  # references to them, in order
 
     @property
@@ -124,7 +120,7 @@ class Remote:
         except exceptions.RayActorError as error:
             if error.actor_init_failed:  # a Servant catches all, so it cannot have been imported
                 remedy = "install it there, at the same path or on PYTHONPATH when `ray start` is called"
-                reason = f"node {self._node} cannot import what is needed: {_last_line(error)}"
+                reason = f"node {_name(self._node)} cannot import what is needed: {_last_line(error)}"
                 return Problem(reason, remedy=remedy)
             raise ConnectionError(str(error)) from error
         except exceptions.RayError as error:  # the node was lost before the answer was fetched from it
@@ -133,10 +129,10 @@ class Remote:
     def end(self) -> str:
         import ray
 
-        lost = self.node_id not in {node["NodeID"] for node in _nodes()}
         self.node_id = None
         ray.kill(self._actor)
-        return f"node {self._node} is lost" if lost else f"on node {self._node}"
+        name = _name(self._node)
+        return f"on node {name}" if _is_up(self._node) else f"node {name} is lost"
 
 
 class Actors(Crew[Remote]):
@@ -152,17 +148,18 @@ class Actors(Crew[Remote]):
 
     def _start(self, spec: str) -> Remote:
         """On the node with the fewest workers for its CPUs."""
+        import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        nodes = [node for node in _nodes() if node["Resources"].get("CPU")]
-        if not nodes:
-            raise Problem("no node of the cluster has a CPU", remedy="ray start, on a machine that has")
+        nodes = [node for node in ray.nodes() if node["Resources"].get("CPU")]
         taken = Counter(line.node_id for line in self._lines)
 
         def load(node: Mapping[str, Any]) -> tuple[float, str]:
             return (taken[node["NodeID"]] + 1) / node["Resources"]["CPU"], node["NodeID"]
 
-        node = min(nodes, key=load)
+        node = next((node for node in sorted(nodes, key=load) if _is_up(node)), None)
+        if node is None:
+            raise Problem("no node of the cluster has a CPU", remedy="ray start, on a machine that has")
         there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         actor = self._kind.options(scheduling_strategy=there).remote(spec, self._known, _name(node))
         return Remote(actor, node)
@@ -198,10 +195,17 @@ def _connect(address: str) -> None:
     driver._worker_logs_enabled = False  # lost nodes would be told with pages of their logs
 
 
-def _nodes() -> list[dict[str, Any]]:
+def _is_up(node: Mapping[str, Any]) -> bool:
+    """Whether a node is alive. Ray needs half a minute to know, so its process there is tried too."""
     import ray
 
-    return [node for node in ray.nodes() if node["Alive"]]
+    if not any(known["Alive"] for known in ray.nodes() if known["NodeID"] == node["NodeID"]):
+        return False
+    try:
+        socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), _PATIENCE).close()
+    except OSError:
+        return False
+    return True
 
 
 def _name(node: Mapping[str, Any]) -> str:

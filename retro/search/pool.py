@@ -125,10 +125,6 @@ class Crew(ABC, Generic[L]):
         self._wanted = set(range(min(count, len(self._lines))))
         return [self._seen[place] for place in sorted(self._seen) if place < count]
 
-    def close(self) -> None:
-        for line in self._lines:
-            line.end()
-
     def _deal(self, items: Sequence[Any]) -> list[Any]:
         """Have each item answered by a worker; the answers in order."""
         results: list[Any] = [None] * len(items)
@@ -234,6 +230,10 @@ class Processes(Crew[Pipe]):
     @property
     def pids(self) -> list[int]:
         return [line.process.pid or 0 for line in self._lines]
+
+    def close(self) -> None:
+        for line in self._lines:
+            line.end()
 
     def _start(self, spec: str) -> Pipe:
         return Pipe(spec)

@@ -1,5 +1,6 @@
 """Workers on a Ray cluster of two nodes, both of this machine: the same results, whatever dies."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -8,14 +9,17 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from harness.errors import Problem
 from harness.track import ROOT
+from retro.config import CONFIGS
 from retro.marathon import cluster
 from retro.marathon.cluster import Actors, Servant, open_cluster, passport
 from retro.packages import load_package
@@ -176,3 +180,43 @@ def test_marathons_of_processes_load_nothing_of_ray() -> None:
     said = "import sys, retro.run, retro.marathon.command; print([n for n in sys.modules if n[:3] == 'ray'])"
     shown = subprocess.run([sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True)
     assert (shown.stdout, shown.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_a_marathon_that_is_stopped_or_killed_leaves_no_worker(
+    nodes: Nodes, tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    text = (CONFIGS / "marathon.toml").read_text()
+    config, folder = tmp_path / "own.toml", tmp_path / "run"
+    config.write_text(text.replace('cluster = ""', f'cluster = "{nodes.address}"'))
+    told = ("marathon", "quarterstep", str(config), "--out", str(folder))
+    command = [sys.executable, "-m", "retro.run", *told]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        journal = folder / "journal.jsonl"
+        for _ in range(600):
+            if journal.exists() and len(workers()) == 2:
+                break
+            time.sleep(0.1)
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == status, said
+    lines = [line for line in re.split("[\r\n]+", said) if line.strip()]
+    mine = ("begun: ", "stopped: ", "title: ", "Stopped by Ctrl-C.")
+    assert [line for line in lines if not line.startswith(mine)] == []
+    for _ in range(300):
+        if not workers():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"left: {workers()}")
+
+
+def workers() -> list[int]:
+    """Processes of a marathon's workers on the cluster."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if process.cmdline()[0].startswith("ray::Servant"):
+                found.append(process.pid)
+    return found
