@@ -1,4 +1,4 @@
-"""Videos of the live view, each made in a process of its own that gives way to everything else.
+"""Videos of the live view, each made in a process of its own that gives way to the search.
 
 The movie so far, played again from power-on and compared with what the search says of it, with the RAM that
 goes with it; and the old and the new piece side by side when a piece got faster.
@@ -28,6 +28,7 @@ from retro.search.route import Piece
 from retro.video import write_video
 
 SCALE = 2
+NICE = 10  # a search comes first; but the lowest priority would get next to nothing beside one on all cores
 ROWS, VALUES = 20_000, 400_000  # of sampled RAM, at most
 BAR, GAP, REST = 56, 16, 1.5  # pixels above the pictures, pixels between them, seconds at the end
 INK, FASTER, GROUND = (236, 236, 240), (86, 211, 140), (16, 16, 24)
@@ -98,7 +99,7 @@ def _inputs(pieces: Sequence[Piece]) -> str:
 
 def movie_job(job: Mapping[str, Any]) -> dict[str, Any]:
     """Replay, film, and write the RAM that goes with it; returns the fields of `Movie`."""
-    os.nice(19)
+    os.nice(NICE)
     package, folder = load_package(job["package"]), Path(job["folder"])
     length = sum(taken for _, taken, _ in job["claims"])
     every = max(1, -(-length // ROWS), -(-length * len(package.variables) // VALUES))
@@ -123,7 +124,7 @@ def movie_job(job: Mapping[str, Any]) -> dict[str, Any]:
 
 def comparison_job(job: Mapping[str, Any]) -> None:
     """Film two ways from one start, side by side; the shorter rests in its last frame."""
-    os.nice(19)
+    os.nice(NICE)
     package = load_package(job["package"])
     emulator = package.open()
     before, old, new = (parse_inputs(job[name], emulator.buttons) for name in ("before", "old", "new"))

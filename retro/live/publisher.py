@@ -1,7 +1,7 @@
 """What an engine calls to be watched: files in `<run folder>/live/`, each written whole or not at all.
 
 A call of `Publisher.update` takes some microseconds, and once a second some milliseconds; files are written
-by a thread, and videos made by processes that give way to everything else. Nothing is ever raised into the
+by a thread, and videos made by processes that give way to the search. Nothing is ever raised into the
 search: what goes wrong, a full disk for example, is told once.
 """
 
