@@ -83,6 +83,13 @@ def changes(old: Tree, new: Tree) -> list[Change]:
     return [Change(p, old.get(p), new.get(p)) for p in paths if _content(old.get(p)) != _content(new.get(p))]
 
 
+def touched(repository: Path, base: str, head: str) -> set[str]:
+    """Every path that a commit of `head` which `base` lacks changes, be it changed back by a later one."""
+    options = ("--format=", "--name-only", "-z", "-c", "--no-renames")
+    listed = _list(repository, "log", *options, f"{base}..{head}")
+    return {os.fsdecode(path) for path in listed.replace(b"\n", b"\0").split(b"\0") if path}
+
+
 def write_files(repository: Path, tree: Tree, target: Path) -> None:
     """Write files under `target`, all as plain ones. Their paths must be safe; the caller sees to that."""
     if not tree:

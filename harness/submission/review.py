@@ -1,6 +1,7 @@
 """The review of a pull request: what it changes, and what its records are worth. None of it is run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from harness.submission.commits import (
     read_file,
     read_history,
     read_tree,
+    touched,
     write_files,
 )
 from harness.submission.links import faults_of_links
@@ -44,6 +46,9 @@ def review(repository: Path, base: str, head: str, number: int | None = None) ->
     changed = changes(old, new)
     found = paths.sort_changes(changed, old, new, target)
     faults = list(found.faults)
+    faults += _changed_back(
+        touched(repository, tip, top) - {change.path for change in changed}, found.folders
+    )
     with TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         write_files(repository, {p: b for p, b in target.items() if b.mode.startswith("100")}, root)
@@ -71,6 +76,20 @@ def review(repository: Path, base: str, head: str, number: int | None = None) ->
     if not changed:
         faults.append("nothing differs")
     return Summary(number, tip, top, len(changed), tuple(faults), records)
+
+
+def _changed_back(paths_between: Collection[str], folders: Sequence[str]) -> Iterator[str]:
+    """Faults of fixed files that are as before at the end, and were not in between.
+
+    What a commit held counts as a version of ours once it is merged, see `harness.accepted`.
+    """
+    for track in sorted({folder.split("/")[1] for folder in folders}):
+        with suppress(Problem):  # there is no such track; the checks say so
+            patterns = load_track(track).fixed_files
+            fixed = [path for path in sorted(paths_between) if any(lies_in(path, one) for one in patterns)]
+            if fixed:
+                shown = ", ".join([*fixed[: paths.SHOWN], *["..."] * (len(fixed) > paths.SHOWN)])
+                yield f"{shown}: changed by a commit and changed back; put all into one commit"
 
 
 def _rewritten(root: Path, folder: str, changed: Sequence[Change]) -> Iterator[str]:

@@ -383,6 +383,43 @@ def test_what_does_not_belong_is_refused_by_name(
     assert says in wrong(summary) and not summary.passed
 
 
+def test_a_fixed_file_that_was_changed_and_changed_back_is_refused(repository: Repository) -> None:
+    """What a merged commit held could be accepted later as a version of ours."""
+    name = "tests/toy_track/track.py"
+    said = f"{name}: changed by a commit and changed back; put all into one commit"
+    start = repository.git("rev-parse", "HEAD")
+    text = (repository / name).read_text()
+    for content in (f"{text}# forged\n", text):
+        (repository / name).write_text(content)
+        put("notes.txt", content)(repository)
+        repository.commit()
+    (repository / "notes.txt").unlink()
+    repository.commit()
+    assert wrong(look(repository)) == said
+    merged = repository.git("commit-tree", "HEAD^{tree}", "-p", start, "-p", "HEAD", "-m", "merge")
+    assert wrong(look(repository, head=merged)) == said
+    squashed = repository.git("commit-tree", "HEAD^{tree}", "-p", start, "-m", "all")
+    assert wrong(look(repository, head=squashed)) == ""
+
+
+def test_a_merge_that_holds_what_no_parent_does_is_seen_through(repository: Repository) -> None:
+    name = "tests/toy_track/track.py"
+    repository.git("checkout", "--quiet", "main")
+    put("docs/page.md")(repository)
+    repository.commit()
+    repository.git("checkout", "--quiet", "idea")
+    repository.git("merge", "--quiet", "--no-commit", "main")
+    (repository / name).write_text((repository / name).read_text() + "# forged\n")
+    repository.commit()
+    assert f"{name}: is not part of a record" in wrong(look(repository))
+    repository.git("checkout", "main", "--", name)
+    repository.commit()
+    assert wrong(look(repository)).startswith(f"{name}: changed by a commit and changed back")
+    repository.git("reset", "--quiet", "--hard", "HEAD~2")
+    repository.git("merge", "--quiet", "--no-edit", "main")
+    assert wrong(look(repository)) == ""
+
+
 def test_a_file_that_is_a_folder_too_is_refused(repository: Repository) -> None:
     """Git itself writes no such tree, but a server may hold one."""
     folder = repository.record
