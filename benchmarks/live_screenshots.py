@@ -29,6 +29,13 @@ FIGURES = ROOT / "docs" / "figures"
 WAIT = 300_000  # ms
 TRIES = 100  # pictures of the page, until one shows a frame that is not black
 
+_HALFWAY = """() => {
+  const film = document.querySelector("#comparison");
+  film.pause();
+  if (film.duration) film.currentTime = film.duration / 2;
+}"""
+"""Stop the comparison, if there is one, where something is to be seen."""
+
 CONFIG = """
 seed = 3
 workers = 4
@@ -98,11 +105,13 @@ def _pictures(page: Any, url: str) -> None:
     page.evaluate("() => document.querySelector('#movie').play()")
     page.wait_for_function("() => document.querySelector('#movie').currentTime > 2")
     page.evaluate("() => document.querySelector('#movie').pause()")
+    page.evaluate(_HALFWAY)
+    time.sleep(1)
     _save("live_page", lambda: _whole(page))
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(color_scheme="light")
     _save("live_phone", lambda: _whole(page))
-    page.set_viewport_size({"width": 460, "height": 480})
+    page.set_viewport_size({"width": 460, "height": 520})
     page.goto(f"{url}/obs?solid")
     page.wait_for_selector("#rows tr")
     time.sleep(1)

@@ -10,7 +10,7 @@ function show({ snapshot: { run, time, splits, search } }) {
   });
   const known = rows[timed.findIndex((split) => split.state === search.state)];
   if (search.doing !== "idle" && known) known.className = "open";
-  if (search.doing !== "idle" && !known && search.state) {
+  if (search.doing !== "idle" && search.state && !splits.some((split) => split.state === search.state)) {
     rows.push(make("tr", "open", make("td", "", search.state), make("td", ""), make("td", "", "\u2026")));
   }
   $("rows").replaceChildren(...rows.slice(-MOST));
