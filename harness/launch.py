@@ -38,11 +38,11 @@ class Options:
 
     smoke: bool = False
     """Run a tiny version in seconds; ranks nowhere."""
-    verify: Path | None = None
+    verify: Annotated[Path | None, tyro.conf.arg(metavar="RECORD")] = None
     """A record's folder: run its recipe with the second seed, which its first run decides."""
-    resume: Path | None = None
+    resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
     """A run's folder: go on with a run that broke off, with its own flags; if it trains, it ranks nowhere."""
-    save_every: float | None = None
+    save_every: Annotated[float | None, tyro.conf.arg(metavar="SECONDS")] = None
     """Seconds between two savings of what --resume goes on from; with this flag the run ranks nowhere.
     Without it there are 30 or more, so many that saving takes no more than 0.5% of the time."""
 

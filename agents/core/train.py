@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -40,19 +41,19 @@ _STATUS = {"complete": 0, "budget": 0, "interrupted": 130, "failed": 2}
 class Options:
     """Run an experiment: agents that learn from episode to episode."""
 
-    config_file: Path | None = None
+    config_file: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """The config, such as agents/configs/babyai/react-gpt5_mini-balrog.yaml."""
-    name: str | None = None
+    name: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """Name of the run's folder in outputs/agents/; where it is not given, the config's, with the --model."""
-    resume: Path | None = None
+    resume: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of a run that broke off: go on with it. A config file may raise its budget."""
-    replay: Path | None = None
+    replay: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Folder of a run that ended: run it again from its recorded answers, and compare."""
-    model: str | None = None
+    model: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """Ask this model instead of the config's."""
-    base_url: str | None = None
+    base_url: Annotated[str | None, tyro.conf.arg(metavar="URL")] = None
     """Ask this server instead of the config's: http://127.0.0.1:5012/v1."""
-    server: str | None = None
+    server: Annotated[str | None, tyro.conf.arg(metavar="URL")] = None
     """BabyAI: play on this server of it instead of in this process: http://127.0.0.1:8080."""
 
 
