@@ -153,7 +153,7 @@ FORGERIES: list[Forgery] = [
     ),
     Forgery(
         "a button that looks alike", movie(lambda text: text.replace("A", "\u0391")), ("evidence",),
-        "no button", SECOND,
+        "not a button", SECOND,
     ),
     Forgery(
         "too many frames", movie(lambda text: f"{text} {MOST_FRAMES}"), ("evidence",), "expected 1 to",

@@ -276,7 +276,7 @@ def test_packages_by_game() -> None:
     [
         ([], "at least one frame"),
         ([8, 0], "the first without buttons"),
-        ([0, 2], "no button"),
+        ([0, 2], "not buttons"),
         ("1 2:Q", "inputs, line 1, column 3: 'Q' is not a button"),
     ],
 )
