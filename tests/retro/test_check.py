@@ -78,7 +78,7 @@ def test_one_seed_plays_one_game(write):
         (
             "ram.x // 15\n",
             "(ram.x / 15 if ram.level else 0)\n",
-            "FAIL: cell gives .* no tuple of plain integers",
+            "FAIL: cell gives .* not a tuple of plain integers",
         ),
         (
             "ram.delay / 150",
@@ -105,7 +105,7 @@ def test_one_seed_plays_one_game(write):
         (
             "ram.x // 15\n",
             "2 ** ram.x\n",
-            "FAIL: cell gives .* no tuple of plain integers of at most 64 bits",
+            "FAIL: cell gives .* not a tuple of plain integers of at most 64 bits",
         ),
         (
             "ram.x // 15\n",
