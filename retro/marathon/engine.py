@@ -15,6 +15,7 @@ from retro.inputs import parse_inputs
 from retro.marathon import machine
 from retro.marathon.config import Config
 from retro.marathon.disk import SEARCHES, make_room
+from retro.marathon.journal import Journal
 from retro.marathon.rival import Rival, splits_table
 from retro.marathon.searches import Searches
 from retro.marathon.store import Saved
@@ -114,7 +115,7 @@ class Marathon(Searches):
             return
         saved.tally.emulated = emulated
         self.saved, self.route = saved, saved.route
-        self.journal.unwritten = [line for line in self.journal.unwritten if line in saved.journal]
+        self.journal = Journal(self.folder, saved.journal)  # Ctrl-C may have come while it was written
         self._note("stopped", None, f"{why}; {self._emulated:,} frames emulated since the start")
         self._commit()
 

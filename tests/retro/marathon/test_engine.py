@@ -156,6 +156,28 @@ def test_ctrl_c_is_told_and_gone_on_from(tmp_path: Path) -> None:
     assert rounds[0] == 2
 
 
+@pytest.mark.parametrize("cut", [0, 5])
+def test_ctrl_c_while_the_journal_is_written_tells_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int
+) -> None:
+    """The first line is there, or but for its last characters."""
+    flush, calls = Journal.flush, iter(range(1))
+
+    def pressed(journal: Journal) -> None:
+        lines = list(journal.unwritten)
+        flush(journal)
+        if next(calls, None) is not None:
+            path = tmp_path / "journal.jsonl"
+            path.write_bytes(path.read_bytes()[: -cut or None])
+            journal.unwritten = lines
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Journal, "flush", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, HOPPER, config())
+    assert events(tmp_path) == ["begun", "stopped"]
+
+
 def test_a_state_that_is_too_hard_is_marked_stuck_barred_and_practised(tmp_path: Path) -> None:
     """HASTY gives a search one round of ten frames; doubling it four times is enough in the end."""
     told = config(HASTY, rules=Rules(doublings=14, practice=2))
