@@ -108,10 +108,6 @@ def evidence_distinct(home: RecordFolder) -> str:
     ids = {_run_id(run): run.name(MANIFEST) for run in (home.first, home.second)}
     for other in others:
         folder = RecordFolder(other, root=home.root)
-        for run in (folder.first, folder.second):
-            if (run_id := _run_id(run)) is not None and run_id in ids:
-                reason = f"run_id is that of {other.name}/{run.name(MANIFEST)}, expected one of its own"
-                raise Problem(reason, file=ids[run_id])
         for name in [name for run in (home.first, home.second) for name in (run.evidence, run.checkpoint)]:
             theirs: set[str] = set()
             with contextlib.suppress(Problem):  # what it lacks is its own fault
@@ -119,6 +115,10 @@ def evidence_distinct(home: RecordFolder) -> str:
             for digest in theirs & seen.keys():
                 reason = f"holds the same as {other.name}/{name}, expected a run of its own"
                 raise Problem(reason, file=seen[digest])
+        for run in (folder.first, folder.second):
+            if (run_id := _run_id(run)) is not None and run_id in ids:
+                reason = f"run_id is that of {other.name}/{run.name(MANIFEST)}, expected one of its own"
+                raise Problem(reason, file=ids[run_id])
     return f"in none of {len(others)} other records"
 
 
