@@ -129,6 +129,25 @@ def without_open_files(folder: str) -> Step:
     return forge
 
 
+def reorder(rows: list[Row]) -> None:
+    """Two calls as if they had ended the other way round."""
+    rows[1], rows[2] = rows[2], rows[1]
+
+
+def fail_once(rows: list[Row]) -> None:
+    """A call that took nothing and was not answered, before one that was."""
+    nothing = {"reply": None, "finish": None, "prompt": None, "completion": None, "lost": 0}
+    rows.insert(1, rows[1] | nothing | {"request": "0" * 64})
+
+
+SAME_SEED: dict[str, Step] = {
+    "calls in another order": play(reorder),
+    "a call that failed": play(fail_once),
+    "tokens that were lost": call("wake/", lost=1),
+    "another version of a library": play(lambda rows: rows[0]["versions"].update(minigrid="9")),
+    "blanks in the memory": lambda f: f.save((f / MEMORY).read_bytes().replace(b",", b" , ")),
+}
+
 NO_HASH = "0" * 64
 _PROMPT, _METHOD = "agents/prompts/system.md", "agents/methods/speedrunner.py"
 FORGERIES: list[Forgery] = [

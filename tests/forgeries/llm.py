@@ -87,6 +87,15 @@ def data(name: str, digest: str) -> Step:
     return both(lambda f: f.manifest(data=f.read_manifest()["data"] | {name: digest}))
 
 
+def count_more(rows: list[Row]) -> None:
+    """A token more in a completion, as if one of them were not shown."""
+    rows[2]["completions"][2]["tokens"] += 1
+
+
+SAME_SEED: dict[str, Step] = {
+    "a file more in the checkpoint": index(lambda files: files.update({"note": "0" * 64})),
+    "a token more that is not shown": play(count_more),
+}
 CUT = {"finish": "length", "tokens": 96, "answer_tokens": 16, "interrupted": 0, "text": INTERRUPTION}
 FORGERIES: list[Forgery] = [
     # ---- puzzles and completions ----

@@ -1,5 +1,6 @@
 """The faster of the standing records of the non_llm track made untrue in what is the track's own."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -71,6 +72,15 @@ def copy_checkpoint(f: Forged) -> None:
     f.save((f.path / "checkpoint.safetensors").read_bytes())
 
 
+def note_in_weights(f: Forged) -> None:
+    """A remark beside the tensors of the checkpoint."""
+    content = (f / "checkpoint.safetensors").read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:start]) | {"__metadata__": {"note": "7"}}).encode()
+    f.save(len(header).to_bytes(8, "little") + header + content[start:])
+
+
+SAME_SEED: dict[str, Step] = {"a note in the checkpoint": note_in_weights}
 _DATA = ("data", "verification/data")
 FORGERIES: list[Forgery] = [
     # ---- levels ----

@@ -113,6 +113,10 @@ def press_at_once(text: str) -> str:
     return f"1:START {text}"
 
 
+SAME_SEED: dict[str, Step] = {
+    "blanks in the movies": lambda f: f.save((f / MOVIES).read_bytes().replace(b",", b" , ")),
+    "another version of a library": play(lambda rows: rows[0]["versions"].update({"stable-retro": "9"})),
+}
 _FIXED = ("fixed_files", "verification/fixed_files")
 FORGERIES: list[Forgery] = [
     # ---- what a replay shows ----

@@ -4,6 +4,8 @@ import lzma
 from typing import NamedTuple
 
 from harness.checks import CHECKS
+from harness.eligibility import second_seed
+from harness.manifest import read_manifest
 from toy_track.forging import Forged, Step, failing
 
 
@@ -39,6 +41,22 @@ def judge(forgery: Forgery, part: str, forged: Forged) -> None:
     names = [f"{part}/{name}" if part and f"{part}/{name}" in CHECKS else name for name in forgery.fails]
     assert set(found) == {*names, *(forgery.second if part else forgery.first)}, found
     assert forgery.says in found[names[0]]
+
+
+def judge_seed(step: Step, forged: Forged) -> None:
+    """See that what no check sees, as it may be so, gives no other second seed under today's ruleset."""
+
+    def seed() -> int:
+        manifest = read_manifest(forged / "manifest.json").model_copy(update={"ruleset": "2"})
+        return second_seed(forged / forged.track.evidence_name, manifest)
+
+    forged.part = "verification"
+    true, said = seed(), (forged / forged.track.evidence_name).read_bytes()
+    step(forged)
+    forged.finish()
+    assert (forged / forged.track.evidence_name).read_bytes() != said
+    assert failing(forged.checks()) == {}
+    assert seed() == true
 
 
 def fixed(name: str) -> Forgery:

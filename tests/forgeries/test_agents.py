@@ -8,7 +8,7 @@ import agents_records
 from agents.replay_record import differences, main
 from forgeries import agents
 from forgeries.agents import call, memory
-from forgeries.table import Forgery, identify, judge, rows
+from forgeries.table import Forgery, identify, judge, judge_seed, rows
 from toy_track.forging import Forged, Step, failing
 
 
@@ -33,6 +33,11 @@ def test_a_true_record_passes(copy: Forged) -> None:
 @pytest.mark.parametrize(("forgery", "part"), rows(agents.FORGERIES), ids=identify)
 def test_agents(forgery: Forgery, part: str, copy: Forged) -> None:
     judge(forgery, part, copy)
+
+
+@pytest.mark.parametrize("name", agents.SAME_SEED)
+def test_what_may_be_written_otherwise_gives_no_other_second_seed(name: str, copy: Forged) -> None:
+    judge_seed(agents.SAME_SEED[name], copy)
 
 
 SAID = "Thought: No script says this.\nAction: sing"

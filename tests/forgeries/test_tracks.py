@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forgeries import llm, non_llm, retro
-from forgeries.table import Forgery, identify, judge, rows
+from forgeries.table import Forgery, identify, judge, judge_seed, rows
 from harness.track import ROOT
 from toy_track.forging import Forged, Step, failing
 
@@ -64,3 +64,10 @@ def test_llm(forgery: Forgery, part: str, copies: dict[str, Forged]) -> None:
 @pytest.mark.parametrize(("forgery", "part"), rows(retro.FORGERIES), ids=identify)
 def test_retro(forgery: Forgery, part: str, copies: dict[str, Forged]) -> None:
     judge(forgery, part, copies["retro"])
+
+
+@pytest.mark.parametrize(("track", "name"), [(track, n) for track in TABLES for n in TABLES[track].SAME_SEED])
+def test_what_may_be_written_otherwise_gives_no_other_second_seed(
+    track: str, name: str, copies: dict[str, Forged]
+) -> None:
+    judge_seed(TABLES[track].SAME_SEED[name], copies[track])

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pull_requests import Repository
@@ -83,6 +84,36 @@ def test_the_second_seed_follows_from_what_evidence_says_however_it_is_written(
     ):
         (tmp_path / "evidence").write_bytes(content)
         assert second_seed(tmp_path / "evidence", made) == expected
+
+
+HEADER = {"checkpoint_sha256": "0" * 64, "class": "cpu", "versions": {"a": "1"}}
+CALL = {"completion": 3, "kind": "call", "label": "wake/0", "lost": 0, "reply": 'say "tokens":4'}
+PLAYED: dict[str, Any] = {
+    "actions": ["go"],
+    "kind": "episode",
+    "said": [{"answer_tokens": 2, "text": "go", "tokens": 5}],
+}
+
+BESIDE = ('go,"tokens":', '"kind":"call",', '{"checkpoint_sha256":', '"answer_tokens":', 'go","tokens":')
+"""Texts of what was played that look like what does not count."""
+
+
+def test_what_stands_beside_the_play_makes_no_other_second_seed(record: Path, tmp_path: Path) -> None:
+    made = manifest(record, "2")
+
+    def seed(*rows: dict[str, Any]) -> int:
+        (tmp_path / "evidence").write_bytes(pack_lines(rows))
+        return second_seed(tmp_path / "evidence", made)
+
+    said = PLAYED["said"][0]
+    others = PLAYED | {"said": [said | {"answer_tokens": 30, "tokens": 77}]}
+    expected = seed(HEADER, CALL, PLAYED)
+    assert seed(HEADER | {"checkpoint_sha256": "1" * 64, "versions": {}}, CALL, PLAYED) == expected
+    assert seed(HEADER, CALL | {"completion": 4, "reply": "go"}, CALL, others) == expected
+    texts = [f"{text}{number}" for number in "12" for text in BESIDE]
+    seeds = {seed(HEADER, CALL, PLAYED | {"said": [said | {"text": text}]}) for text in texts}
+    seeds |= {seed(HEADER, CALL, PLAYED | {"actions": [text]}) for text in texts}
+    assert len(seeds) == 2 * len(texts)
 
 
 def test_under_the_first_ruleset_it_followed_from_the_bytes(record: Path, tmp_path: Path) -> None:
