@@ -34,10 +34,12 @@ CONTRIBUTOR_PLACEHOLDER = "Name of a contributor"
 DESCRIPTION_LIMIT, CONTRIBUTOR_LIMIT = 200, 60
 
 # Markdown, HTML, mathematics and links; an underscore inside a word is plain text everywhere.
-_MARKUP = re.compile(r"[|`*<>\[\]\\~$]|(?<!\w)_|_(?!\w)|://|\bwww\.|[\w.+-]@[\w-]|&#?\w+;")
+_MARKUP = re.compile(r"[|`*<>\[\]\\~$]|(?<!\w)_|_(?!\w)|://|\b(?i:www)\.|[\w.+-]@[\w-]|&#?\w+;")
 
 # Counted as letters or marks, and yet nothing to see; or a tower of marks, which covers other lines.
-_UNSEEN = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U000e0100-\U000e01ef]")
+_UNSEEN = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U000e0100-\U000e01ef]"
+)
 _MARKS = 3  # on one letter
 
 
@@ -174,7 +176,8 @@ def contributors_fault(contributors: Sequence[str]) -> str | None:
         fault = _text_fault(name, CONTRIBUTOR_LIMIT) or ("holds a comma" if "," in name else None)
         if fault:
             return f"have one, {name!r}, that {fault}"
-    return "are named twice" if len(set(contributors)) < len(contributors) else None
+    alike = {" ".join(unicodedata.normalize("NFKC", name).casefold().split()) for name in contributors}
+    return "are named twice" if len(alike) < len(contributors) else None
 
 
 def minutes(seconds: float) -> str:
@@ -201,7 +204,7 @@ def _text_fault(text: str, limit: int) -> str | None:
         return "is not one line of printable characters"
     if unseen := _UNSEEN.search(text):
         return f"holds U+{ord(unseen.group()):04X} at character {unseen.start() + 1}, which nobody can see"
-    marks = "".join("m" if unicodedata.combining(character) else " " for character in text)
+    marks = "".join("m" if unicodedata.category(character) in ("Mn", "Me") else " " for character in text)
     if (start := marks.find("m" * (_MARKS + 1))) >= 0:
         return f"has more than {_MARKS} marks on the letter at character {start}"
     if markup := _MARKUP.search(text):

@@ -297,6 +297,14 @@ FORGERIES: list[Forgery] = [
         ("description", "text_files"), "not one line of printable",
     ),
     Forgery(
+        "description with a mark that shows nothing", set_record("description", "fast\ufe00est"),
+        ("description",), "U+FE00 at character 5, which nobody can see",
+    ),
+    Forgery(
+        "description under a tower", set_record("description", "fast" + 9 * "\u0489"), ("description",),
+        "more than 3 marks on the letter at character 4",
+    ),
+    Forgery(
         "description turned round", set_record("description", "fast\u202etsewols"),
         ("description", "text_files"), "not one line of printable",
     ),
@@ -316,6 +324,10 @@ FORGERIES: list[Forgery] = [
     Forgery("a processor of two lines", name_processor("EPYC\n## Approved"), ("hardware",), "not one line"),
     Forgery("nobody", set_record("contributors", []), ("contributors",), "are not named"),
     Forgery("somebody twice", set_record("contributors", ["Ada", "Ada"]), ("contributors",), "named twice"),
+    Forgery(
+        "somebody twice in other letters", set_record("contributors", ["Zo\u00eb", "ZOE\u0308"]),
+        ("contributors",), "named twice",
+    ),
     Forgery("contributor with |", set_record("contributors", ["A|B"]), ("contributors",), "holds '|'"),
     Forgery("two in one", set_record("contributors", ["Ada, Bob"]), ("contributors",), "holds a comma"),
     Forgery(

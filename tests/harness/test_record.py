@@ -134,6 +134,8 @@ def test_plain_descriptions_are_allowed(text: str) -> None:
         ("\x1b[31m", "not one line"), ("x" * (DESCRIPTION_LIMIT + 1), "201 characters"),
         ("\u3164", "holds U+3164 at character 1"), ("a\u2800", "nobody can see"),
         ("ab\u0301\u0301\u0301\u0301", "more than 3 marks on the letter at character 2"),
+        ("ab\u0489\u20dd\u0489\u20dd", "more than 3 marks on the letter at character 2"),
+        ("a\ufe0f", "holds U+FE0F at character 2"), ("a\u180b", "nobody can see"), ("WWW.a.b", "'WWW.'"),
         ("a|b", "'|' at character 2"), ("`a`", "'`'"), ("*a*", "'*'"), ("_a_", "'_'"), ("a > b", "'>'"),
         ("<img>", "'<'"), ("[a](b)", "'['"), ("a\\b", "'\\\\'"), ("~a~", "'~'"), ("$a$", "'$'"),
         ("ask ada@a.b", "'a@a'"), ("mailto:a@b", "'a@b'"),
@@ -149,6 +151,8 @@ def test_contributors_are_named_once_and_plainly() -> None:
     for names, says in [
         ([], "are not named"),
         (["A", "A"], "twice"),
+        (["Zo\u00eb", "zoe\u0308"], "twice"),
+        (["A B", "A  B"], "twice"),
         (["A, B"], "comma"),
         (["x" * 61], "61 char"),
     ]:
