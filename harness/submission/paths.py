@@ -55,6 +55,9 @@ def sort_changes(changes: Sequence[Change], old: Tree, new: Tree, base: Tree) ->
             generated.append(change)
         elif len(parts) > 1 and parts[0] in tracks:
             recipes.append(change)
+            if fault := _changed_since(change, base):  # a merge would mix both, and neither was reviewed
+                faults.append(fault)
+                refused.add(change.path)
         else:
             why = "is the maintainers' ledger" if parts[-1] == LEDGER else "is not part of a record"
             faults.append(f"{change.path}: {why}; leave it to a pull request of its own")
@@ -113,10 +116,14 @@ def _faults_of_record(folder: str, changes: Sequence[Change], old: Tree, new: Tr
         faults.append(f"{folder}: has {size:,} bytes, at most {RECORD_LIMIT:,} are allowed")
     if not _within(folder, old) and _within(folder, base):
         faults.append(f"{folder}: another record of this name has been merged since; renumber this one")
-    for change in changes:
-        if change.old and base.get(change.path) != change.old:
-            faults.append(f"{change.path}: has been changed by others since; merge the base branch first")
-    return faults
+    return faults + [fault for change in changes if change.old and (fault := _changed_since(change, base))]
+
+
+def _changed_since(change: Change, base: Tree) -> str | None:
+    """The fault of a file that is no longer on the base branch as it was where both sides part."""
+    if base.get(change.path) == change.old:
+        return None
+    return f"{change.path}: has been changed by others since; merge the base branch first"
 
 
 def _within(folder: str, tree: Tree) -> dict[str, Blob]:

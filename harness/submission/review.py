@@ -28,7 +28,7 @@ from harness.submission.commits import (
 from harness.submission.links import faults_of_links
 from harness.submission.summary import Summary
 from harness.submission.worth import faults_of_date, ran, summarise
-from harness.track import available_tracks, load_track
+from harness.track import ROOT, available_tracks, load_track
 
 
 def review(repository: Path, base: str, head: str, number: int | None = None) -> Summary:
@@ -79,17 +79,18 @@ def review(repository: Path, base: str, head: str, number: int | None = None) ->
 
 
 def _changed_back(paths_between: Collection[str], folders: Sequence[str]) -> Iterator[str]:
-    """Faults of fixed files that are as before at the end, and were not in between.
+    """Faults of fixed files, of any track, that are as before at the end, and were not in between.
 
     What a commit held counts as a version of ours once it is merged, see `harness.accepted`.
     """
-    for track in sorted({folder.split("/")[1] for folder in folders}):
+    patterns: set[str] = set()
+    for track in {*available_tracks(ROOT), *(folder.split("/")[1] for folder in folders)}:
         with suppress(Problem):  # there is no such track; the checks say so
-            patterns = load_track(track).fixed_files
-            fixed = [path for path in sorted(paths_between) if any(lies_in(path, one) for one in patterns)]
-            if fixed:
-                shown = ", ".join([*fixed[: paths.SHOWN], *["..."] * (len(fixed) > paths.SHOWN)])
-                yield f"{shown}: changed by a commit and changed back; put all into one commit"
+            patterns.update(load_track(track).fixed_files)
+    fixed = [path for path in sorted(paths_between) if any(lies_in(path, one) for one in patterns)]
+    if fixed:
+        shown = ", ".join([*fixed[: paths.SHOWN], *["..."] * (len(fixed) > paths.SHOWN)])
+        yield f"{shown}: changed by a commit and changed back; put all into one commit"
 
 
 def _rewritten(root: Path, folder: str, changed: Sequence[Change]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from toy_track.track import TRACK
 
 UNSEEN = "is not here and never was on the base branch; add it"
 FIRST = "records/toy_track/*_01_by-heart"
+SINCE = "has been changed by others since; merge the base branch first"
 
 
 def look(repository: Repository, base: str = "main", head: str = "HEAD") -> Summary:
@@ -210,8 +211,23 @@ def test_two_branches_with_a_record_each_merge_without_conflict(repository: Repo
 def test_the_second_of_two_records_with_one_number_is_told(repository: Repository) -> None:
     repository.git("checkout", "--quiet", "main")
     repository.git("merge", "--quiet", "--no-edit", "other")
-    said = wrong(look(repository, "main", "idea"))
-    assert said.startswith("number_unique: number 2 is taken by ") and "\n" not in said
+    source, number = wrong(look(repository, "main", "idea")).split("\n")
+    assert source == f"toy_track/speedrun.py: {SINCE}"
+    assert number.startswith("number_unique: number 2 is taken by ")
+
+
+def test_a_source_that_main_has_changed_since_would_be_mixed_with_ours(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    append("toy_track/speedrun.py", "# main's\n")(repository)
+    repository.commit()
+    name = "toy_track/speedrun.py"
+    assert wrong(look(repository, "main", "idea")) == f"{name}: {SINCE}"
+    repository.git("checkout", "--quiet", "idea")
+    repository.git("merge", "--quiet", "--no-edit", "main")
+    assert f"{name}: is not the speedrun.py of a record" in wrong(look(repository))
+    repository.git("checkout", "HEAD^", "--", name)
+    repository.commit()
+    assert wrong(look(repository)) == ""
 
 
 def test_the_same_name_on_both_sides_is_told(repository: Repository) -> None:
@@ -400,6 +416,14 @@ def test_a_fixed_file_that_was_changed_and_changed_back_is_refused(repository: R
     assert wrong(look(repository, head=merged)) == said
     squashed = repository.git("commit-tree", "HEAD^{tree}", "-p", start, "-m", "all")
     assert wrong(look(repository, head=squashed)) == ""
+
+
+def test_a_fixed_file_of_another_track_changed_back_is_refused(repository: Repository) -> None:
+    put("retro/task.py", "SEARCHES = 1\n")(repository)
+    repository.commit()
+    repository.git("rm", "--quiet", "retro/task.py")
+    repository.commit()
+    assert wrong(look(repository)).startswith("retro/task.py: changed by a commit and changed back")
 
 
 def test_a_merge_that_holds_what_no_parent_does_is_seen_through(repository: Repository) -> None:
