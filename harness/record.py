@@ -35,6 +35,8 @@ DESCRIPTION_LIMIT, CONTRIBUTOR_LIMIT = 200, 60
 
 # Markdown, HTML, mathematics and links; an underscore inside a word is plain text everywhere.
 _MARKUP = re.compile(r"[|`*<>\[\]\\~$]|(?<!\w)_|_(?!\w)|://|\b(?i:www)\.|[\w.+-]@[\w-]|&#?\w+;")
+# What makes more than a line of text of a line that begins so: headings, lists, a rule across the page.
+_BLOCK = re.compile(r"(?:#{1,6}|[-+]|[0-9]{1,9}[.)])(?: |$)|(?:- *){3,}$")
 
 # Counted as letters or marks, and yet nothing to see; or a tower of marks, which covers other lines.
 _UNSEEN = re.compile(
@@ -202,6 +204,8 @@ def _text_fault(text: str, limit: int) -> str | None:
         return f"has {len(text)} characters, at most {limit} are allowed"
     if not text.isprintable():
         return "is not one line of printable characters"
+    if block := _BLOCK.match(text):
+        return f"begins with {block.group()!r}, which Markdown would read"
     if unseen := _UNSEEN.search(text):
         return f"holds U+{ord(unseen.group()):04X} at character {unseen.start() + 1}, which nobody can see"
     marks = "".join("m" if unicodedata.category(character) in ("Mn", "Me") else " " for character in text)

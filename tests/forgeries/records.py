@@ -281,6 +281,10 @@ FORGERIES: list[Forgery] = [
         "description with |", set_record("description", "a | b"), ("description",),
         "holds '|' at character 3",
     ),
+    Forgery(
+        "description as a heading", set_record("description", "# Verified by the maintainers"),
+        ("description",), "begins with '# '",
+    ),
     Forgery("description with HTML", set_record("description", "a <b>b"), ("description",), "holds '<'"),
     Forgery(
         "description with a link", set_record("description", "see http://x.y"), ("description",), "'://'",

@@ -119,6 +119,8 @@ def test_the_worse_score_is_the_lower_value_then_the_lower_interval() -> None:
         "CISPO & Muon, 3x3 kernels (half the steps)",
         "uses low_rank + 8-bit @ 2.5e-3; 50% fewer",
         "größer: #1!",
+        "+3 layers, -5% steps",
+        "2 x 3 kernels - 1.5x faster",
         "gro\u0308ßer, Vi\u1ec7t, e\u0323\u0302",
     ],
 )
@@ -136,6 +138,7 @@ def test_plain_descriptions_are_allowed(text: str) -> None:
         ("ab\u0301\u0301\u0301\u0301", "more than 3 marks on the letter at character 2"),
         ("ab\u0489\u20dd\u0489\u20dd", "more than 3 marks on the letter at character 2"),
         ("a\ufe0f", "holds U+FE0F at character 2"), ("a\u180b", "nobody can see"), ("WWW.a.b", "'WWW.'"),
+        ("# a", "begins with '# '"), ("- a", "begins with '- '"), ("12. a", "'12. '"), ("---", "begins with"),
         ("a|b", "'|' at character 2"), ("`a`", "'`'"), ("*a*", "'*'"), ("_a_", "'_'"), ("a > b", "'>'"),
         ("<img>", "'<'"), ("[a](b)", "'['"), ("a\\b", "'\\\\'"), ("~a~", "'~'"), ("$a$", "'$'"),
         ("ask ada@a.b", "'a@a'"), ("mailto:a@b", "'a@b'"),
