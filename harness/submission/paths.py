@@ -66,7 +66,7 @@ def sort_changes(changes: Sequence[Change], old: Tree, new: Tree, base: Tree) ->
             faults.append(f"{change.path}: {fault}")
             refused.add(change.path)
     folders = sorted(records)
-    new_folders = [folder for folder in folders if not _within(folder, old)]
+    new_folders = [folder for folder in folders if not within(folder, old)]
     if len(new_folders) > NEW_RECORDS_LIMIT:
         told = ", ".join([*new_folders[:SHOWN], *["..."] * (len(new_folders) > SHOWN)])
         few = f"at most {NEW_RECORDS_LIMIT} may be; give each a pull request of its own"
@@ -110,11 +110,11 @@ def _fault_of_file(change: Change) -> str | None:
 
 def _faults_of_record(folder: str, changes: Sequence[Change], old: Tree, new: Tree, base: Tree) -> list[str]:
     """Why the changes of one record's folder are refused as a whole."""
-    there = _within(folder, new)
+    there = within(folder, new)
     faults = []
     if (size := sum(blob.size for blob in there.values())) > RECORD_LIMIT:
         faults.append(f"{folder}: has {size:,} bytes, at most {RECORD_LIMIT:,} are allowed")
-    if not _within(folder, old) and _within(folder, base):
+    if not within(folder, old) and within(folder, base):
         faults.append(f"{folder}: another record of this name has been merged since; renumber this one")
     return faults + [fault for change in changes if change.old and (fault := _changed_since(change, base))]
 
@@ -126,7 +126,8 @@ def _changed_since(change: Change, base: Tree) -> str | None:
     return f"{change.path}: has been changed by others since; merge the base branch first"
 
 
-def _within(folder: str, tree: Tree) -> dict[str, Blob]:
+def within(folder: str, tree: Tree) -> dict[str, Blob]:
+    """The files of a tree that lie in a folder."""
     return {path: blob for path, blob in tree.items() if path.startswith(f"{folder}/")}
 
 

@@ -58,8 +58,9 @@ def review(repository: Path, base: str, head: str, number: int | None = None) ->
         write_files(repository, ours, root)
         for name in new_folders:
             faults += faults_of_date(root, name, datetime.now(UTC).date())
+        brought = [name for name in found.folders if not paths.within(name, old)]
         for change in found.recipes:
-            if fault := _fault_of_recipe(repository, root, change, new, found.folders):
+            if fault := _fault_of_recipe(repository, root, change, new, brought):
                 faults.append(f"{change.path}: {fault}")
             elif change.new:
                 write_files(repository, {change.path: change.new}, root)
@@ -106,19 +107,22 @@ def _rewritten(root: Path, folder: str, changed: Sequence[Change]) -> Iterator[s
 def _fault_of_recipe(
     repository: Path, root: Path, change: Change, new: Tree, folders: Sequence[str]
 ) -> str | None:
-    """Why a changed file in a track's folder is refused: it must be what a record of the track here ran."""
+    """Why a changed file in a track's folder is refused: it must be what a new record of the track ran.
+
+    What one that stands ran could be long outdone.
+    """
     track = change.path.split("/")[0]
     here = [folder for folder in folders if folder.split("/")[1] == track]
     if change.path == f"{track}/{SOURCE}":
         if any(new.get(f"{folder}/{SOURCE}") == change.new for folder in here):
             return None
-        return f"is not the {SOURCE} of a record in this pull request; leave it out"
+        return f"is not the {SOURCE} of a new record in this pull request; leave it out"
     if change.new is None or not _is_open(track, change.path):
         return "is not part of a record; leave it to a pull request of its own"
     digest = sha256_bytes(read_file(repository, change.new))
     if any(ran(root / folder).get(change.path) == digest for folder in here):
         return None
-    return "is not what a record in this pull request ran; leave it out"
+    return "is not what a new record in this pull request ran; leave it out"
 
 
 def _is_open(track: str, path: str) -> bool:

@@ -106,6 +106,16 @@ def test_words_of_a_standing_record_may_change_and_are_pointed_at(repository: Re
     assert summary.records[0].remarks[0] == "it stands already, and this changes README.md"
 
 
+def test_the_source_of_a_record_that_stands_does_not_come_back(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "-B", "main", "idea")
+    repository.git("checkout", "--quiet", "-b", "words")
+    shutil.copy(first(repository) / "speedrun.py", repository / "toy_track/speedrun.py")
+    append(f"records/toy_track/{first(repository).name}/README.md", "\nIt was learnt in a day.\n")(repository)
+    repository.commit()
+    said = "is not the speedrun.py of a new record in this pull request; leave it out"
+    assert wrong(look(repository)) == f"toy_track/speedrun.py: {said}"
+
+
 def test_open_files_that_a_record_ran_come_along(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +138,7 @@ def test_open_files_that_a_record_ran_come_along(
     repository.commit()
     assert wrong(look(repository)).split("\n") == [
         "toy_track/model.py: is not part of a record; leave it to a pull request of its own",
-        "toy_track/prompts/a.md: is not what a record in this pull request ran; leave it out",
+        "toy_track/prompts/a.md: is not what a new record in this pull request ran; leave it out",
         "toy_track/prompts/render.py: is not part of a record; leave it to a pull request of its own",
         f"{repository.record}: ran with a toy_track/prompts/a.md that {UNSEEN}",
     ]
@@ -224,7 +234,7 @@ def test_a_source_that_main_has_changed_since_would_be_mixed_with_ours(repositor
     assert wrong(look(repository, "main", "idea")) == f"{name}: {SINCE}"
     repository.git("checkout", "--quiet", "idea")
     repository.git("merge", "--quiet", "--no-edit", "main")
-    assert f"{name}: is not the speedrun.py of a record" in wrong(look(repository))
+    assert f"{name}: is not the speedrun.py of a new record" in wrong(look(repository))
     repository.git("checkout", "HEAD^", "--", name)
     repository.commit()
     assert wrong(look(repository)) == ""
@@ -363,7 +373,7 @@ REFUSED = {
     "a record deleted": (delete_the_first, "/record.json: is deleted; records and what"),
     "a record renamed": (rename_the_first, "/README.md: is deleted; records and what"),
     "evidence of another": (forge_the_first, "evidence.jsonl: is the evidence of a record that"),
-    "another source": (append("toy_track/speedrun.py", "# x\n"), "is not the speedrun.py of a record"),
+    "another source": (append("toy_track/speedrun.py", "# x\n"), "is not the speedrun.py of a new record"),
     "a link": (link, "evidence.jsonl: is a link, expected a plain file"),
     "a submodule": (indexed("160000", "*/engine"), "/engine: is a submodule, expected a plain file"),
     "an executable": (indexed("100755", "*/run"), "/run: is executable, expected a plain file"),
