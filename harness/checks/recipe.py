@@ -115,7 +115,7 @@ def read_recipe(text: str, name: str) -> dict[str, Setting]:
 def _recipe_class(module: ast.Module) -> ast.ClassDef:
     for node in module.body:
         if isinstance(node, ast.ClassDef) and node.name == _RECIPE:
-            if node.bases or node.keywords or not any(map(_freezes, node.decorator_list)):
+            if node.bases or node.keywords or list(map(_freezes, node.decorator_list)) != [True]:
                 raise _fault(node, "Recipe must be a @dataclass(frozen=True) without bases")
             return node
     raise Problem("defines no class Recipe", file=SOURCE)
@@ -182,12 +182,20 @@ def _refuse_other_bindings(module: ast.Module) -> None:
                 raise _fault(node, "changes RECIPES after it is written")
             case ast.Attribute(value=ast.Name(id="RECIPES"), attr=method) if method not in _READING:
                 raise _fault(node, f"uses RECIPES.{method}, which may change RECIPES")
+            case ast.Attribute(value=ast.Name(id="Recipe"), ctx=ast.Store() | ast.Del()):
+                raise _fault(node, "changes Recipe after it is written")
+            case ast.ImportFrom(names=[ast.alias(name="*")]):
+                raise _fault(node, "imports *, which may bind any name")
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                bound.get(name, []).append(node)
+            case ast.MatchMapping(rest=str(name)) | ast.ExceptHandler(name=str(name)):
+                bound.get(name, []).append(node)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 bound.get(name, []).append(node)
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 bound.get(name, []).append(node)
             case ast.alias(name=name, asname=other):
-                bound.get(other or name, []).append(node)
+                bound.get(other or name.partition(".")[0], []).append(node)
     for name, nodes in bound.items():
         if len(nodes) > 1:
             last = max(nodes, key=lambda node: getattr(node, "lineno", 0))
