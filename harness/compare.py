@@ -22,7 +22,7 @@ from harness.manifest import Manifest, read_manifest
 from harness.record import LOG, MANIFEST, RECORD, SECOND, milliseconds
 from harness.standing import read_standings
 from harness.track import ROOT, Track, load_track
-from harness.verdict import plain, sentences, sides, verdict
+from harness.verdict import plain, rounded_down, rounded_up, sentences, sides, verdict
 
 
 def compare(a: Path, b: Path | None = None) -> Comparison:
@@ -110,7 +110,9 @@ def _differences(found: Comparison) -> Table:
         table.add_column(column, justify="left" if column in ("against other", "how") else "right")
     for what, one in ((found.unit, found.score), ("seeds", found.seeds)):
         if one is not None:
-            ends = "-" if one.interval is None else f"{one.interval.low:+.4f} to {one.interval.high:+.4f}"
+            ends = "-"
+            if one.interval is not None:  # its ends rounded outwards, as in the sentences
+                ends = f"{rounded_down(one.interval.low, '+')} to {rounded_up(one.interval.high, '+')}"
             table.add_row(what, f"{one.value:+.4f}", ends, f"{one.p:.4f}", Text(one.method))
     return table
 

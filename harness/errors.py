@@ -9,6 +9,9 @@ from os import PathLike, fspath
 from types import TracebackType
 from typing import NoReturn
 
+INSTALLED = ("numpy", "psutil", "pydantic", "rich", "torch", "tqdm", "tyro")
+"""Libraries without which nothing was installed."""
+
 
 class Problem(Exception):
     """Something the reader of the message can put right; str() is `file:line: reason. Remedy: ...`."""
@@ -73,12 +76,15 @@ def run_command(main: Callable[[], int | None], *expected: type[Exception]) -> N
 
 
 def quiet_interrupts() -> None:
-    """Let Ctrl-C print no traceback, also while a command still imports its libraries."""
+    """Let Ctrl-C print no traceback, also while a command still imports its libraries; nor a missing one."""
     before = sys.excepthook
 
     def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
             print("Stopped by Ctrl-C.", file=sys.stderr)
+        elif isinstance(error, ModuleNotFoundError) and error.name in INSTALLED:
+            remedy = "make venv, then source .venv/bin/activate"
+            print(f"{error.name} is not installed in this Python. Remedy: {remedy}", file=sys.stderr)
         else:
             before(kind, error, traceback)
 

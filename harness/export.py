@@ -232,7 +232,8 @@ def _library(name: str, module: str = "") -> Any:
     try:
         return importlib.import_module(f"{name}.{module}" if module else name)
     except ModuleNotFoundError as error:
-        raise Unavailable(f"this needs the {name} library: {error}", remedy=f"pip install {name}") from error
+        remedy = "pip install '.[export]'"
+        raise Unavailable(f"this needs the {name} library: {error}", remedy=remedy) from error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

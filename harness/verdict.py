@@ -59,10 +59,11 @@ def of_difference(difference: Difference, metric: str) -> str:
     low, high = difference.interval
     if difference.told:
         word, near, far = ("higher", low, high) if low > 0 else ("lower", -high, -low)
-        return f"A's {metric} is {word} than B's, by {_down(near)} to {_up(far)}."
+        return f"A's {metric} is {word} than B's, by {rounded_down(near)} to {rounded_up(far)}."
     if low > 0 or high < 0:
         return f"no difference can be told: 0 is outside the interval, but p is {difference.p:.3f}."
-    return f"no difference can be told: A's {metric} may be up to {_up(-low)} lower or {_up(high)} higher."
+    most = f"up to {rounded_up(-low)} lower or {rounded_up(high)} higher"
+    return f"no difference can be told: A's {metric} may be {most}."
 
 
 def of_spending(spending: Spending, one_record: bool) -> str:
@@ -104,9 +105,10 @@ def _worse(found: Comparison) -> str:
         return f"Whether it is {word} than B's cannot be told."
     low, high = sorted(sign * end for end in found.score.interval)  # now less is worse
     if not (found.score.told and high < 0):
-        most = f"it is at most {_up(-low)} {word}" if low < 0 else f"it is not {word}"
+        most = f"it is at most {rounded_up(-low)} {word}" if low < 0 else f"it is not {word}"
         return f"That its score is {word} than B's cannot be told; on other {found.unit} {most}."
-    text = f"Its runs score {word} than B's, by {_down(-high)} to {_up(-low)} on other {found.unit}"
+    by = f"by {rounded_down(-high)} to {rounded_up(-low)}"
+    text = f"Its runs score {word} than B's, {by} on other {found.unit}"
     unsure = found.seeds is not None and not found.seeds.told
     return f"{text}; that its recipe does with other seeds cannot be told." if unsure else f"{text}."
 
@@ -118,9 +120,11 @@ def _plain_difference(difference: Difference) -> dict[str, Any]:
     }
 
 
-def _up(number: float) -> str:
-    return f"{math.ceil(number * 10**DECIMALS - 1e-6) / 10**DECIMALS:.{DECIMALS}f}"
+def rounded_up(number: float, sign: str = "") -> str:
+    """The next of four decimals; `sign` "+" shows that of a positive number too."""
+    return f"{math.ceil(number * 10**DECIMALS - 1e-6) / 10**DECIMALS:{sign}.{DECIMALS}f}"
 
 
-def _down(number: float) -> str:
-    return f"{math.floor(number * 10**DECIMALS + 1e-6) / 10**DECIMALS:.{DECIMALS}f}"
+def rounded_down(number: float, sign: str = "") -> str:
+    """The one of four decimals before it."""
+    return f"{math.floor(number * 10**DECIMALS + 1e-6) / 10**DECIMALS:{sign}.{DECIMALS}f}"

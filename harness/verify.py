@@ -16,6 +16,7 @@ from rich.text import Text
 
 from harness.checks import Check, RecordFolder, check_all
 from harness.errors import Problem
+from harness.record import MANIFEST, RECORD
 from harness.remarks import Remark, remarks
 from harness.standing import is_invalidated
 from harness.track import ROOT
@@ -79,6 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in paths:
         if not path.is_dir():
             raise Problem("is not a folder", file=path, remedy="give folders records/<track>/<record>")
+        if not (path / RECORD).exists() and (path / MANIFEST).exists():
+            remedy = f"make a record of it: RUN={path} DEST=<name> ./assemble_record.sh"
+            raise Problem("is the folder of a run, not a record", file=path, remedy=remedy)
+        if next(path.glob(f"*/{RECORD}"), None):
+            raise Problem("holds records, and is none", file=path, remedy=f"give {path}/*")
     console = Console(width=None if Console().is_terminal else 200)
     found: list[Check] = []
     for path in paths:

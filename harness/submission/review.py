@@ -75,7 +75,7 @@ def review(repository: Path, base: str, head: str, number: int | None = None) ->
         faults += _derived(repository, root, entries, found, old)
         records = tuple(summarise(root, name, found.records[name], entries) for name in sorted(found.records))
     if not changed:
-        faults.append("nothing differs")
+        faults.append("nothing differs: what is not committed is not seen")
     return Summary(number, tip, top, len(changed), tuple(faults), records)
 
 

@@ -1,6 +1,7 @@
 """What users see when something is wrong."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -104,3 +105,17 @@ def test_ctrl_c_while_a_command_imports_its_libraries_is_quiet() -> None:
             command = [sys.executable, "-c", code.format(package, line)]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
             assert done.returncode != 0 and done.stderr.startswith(shown)
+
+
+@pytest.mark.parametrize("command", [["-m", "harness.doctor"], ["verify_record.py", "records"]])
+def test_a_python_in_which_nothing_is_installed_is_told_what_to_do(command: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-S", *command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    told = r"\w+ is not installed in this Python. Remedy: make venv, then source .venv/bin/activate\n"
+    assert re.fullmatch(told, done.stderr)
+
+
+def test_a_library_that_only_some_commands_take_is_told_by_traceback() -> None:
+    code = "import harness, no_such_library"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr.startswith("Traceback")

@@ -203,7 +203,7 @@ def test_a_missing_library_is_named_with_its_remedy(
         raise ModuleNotFoundError(f"No module named {name!r}")
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(Problem, match=f"needs the {library} library: .* Remedy: pip install {library}"):
+    with pytest.raises(Problem, match=rf"needs the {library} library: .* Remedy: pip install '.\[export\]'"):
         main([str(run), *flags])
 
 

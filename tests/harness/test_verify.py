@@ -1,5 +1,6 @@
 """The command line of the verifier: what it prints, how it exits, and what it does without."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,17 @@ def test_a_path_that_is_no_folder_is_a_mistake_of_use(tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([])
     assert stopped.value.code == 2
+
+
+def test_the_folder_of_a_run_or_of_a_track_is_not_taken_for_a_record(record: Path, tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="holds records, and is none"):
+        main([str(record.parent)])
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(record / "manifest.json", run)
+    with pytest.raises(Problem, match="is the folder of a run") as caught:
+        main([str(run)])
+    assert caught.value.remedy == f"make a record of it: RUN={run} DEST=<name> ./assemble_record.sh"
 
 
 def test_a_reason_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -481,7 +481,7 @@ def test_a_commit_that_is_not_there_is_named(repository: Repository) -> None:
 
 
 def test_nothing_is_said_to_differ(repository: Repository) -> None:
-    assert wrong(look(repository, "main", "main")) == "nothing differs"
+    assert wrong(look(repository, "main", "main")) == "nothing differs: what is not committed is not seen"
 
 
 def test_the_rules_say_what_is_bounded() -> None:
