@@ -221,7 +221,7 @@ def main() -> int:
     parser.add_argument("--key-file", type=Path, help=f"instead of {UPLOAD}")
     parser.add_argument("--with-caller", action="store_true", help="end when standard input does")
     options = parser.parse_args()
-    key = read_key(UPLOAD, options.key_file)
+    key = read_key(UPLOAD, options.key_file, of_backend=True)
     ended = threading.Event()
     if options.with_caller:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the search

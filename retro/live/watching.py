@@ -112,7 +112,7 @@ def relaying(folder: Path, url: str | None) -> Iterator[None]:
         yield
         return
     checked_url(url)
-    read_key(UPLOAD, None)
+    read_key(UPLOAD, None, of_backend=True)
     command = [sys.executable, "-m", "retro.live.relay", str(folder.resolve()), "--url", url, "--with-caller"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, cwd=ROOT) as relay:
         assert relay.stdin is not None

@@ -21,8 +21,10 @@ def test_an_address_is_one(url: str) -> None:
 
 def test_a_key_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(UPLOAD, raising=False)
-    with pytest.raises(Problem, match=UPLOAD):
+    with pytest.raises(Problem, match=f"{UPLOAD} holds no key. Remedy: make one: python -c"):
         read_key(UPLOAD, None)
+    with pytest.raises(Problem, match="Remedy: take the one that the backend was started with"):
+        read_key(UPLOAD, None, of_backend=True)
     monkeypatch.setenv(UPLOAD, UPLOAD_KEY)
     assert read_key(UPLOAD, None) == UPLOAD_KEY
     file = tmp_path / "key"
