@@ -6,6 +6,7 @@ goes with it; and the old and the new piece side by side when a piece got faster
 
 import os
 import secrets
+import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -73,6 +74,8 @@ class Films:
             self._changed.notify_all()
 
     def _work(self) -> None:
+        # Processes inherit it: Ctrl-C is for the search, and they end with it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._wishes)

@@ -1,10 +1,13 @@
 """Videos of the live view on a real console: what the movie shows, its RAM, and two ways side by side."""
 
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import av
 import numpy as np
+import psutil
 import pytest
 from live_views import route
 from numpy.typing import NDArray
@@ -113,6 +116,21 @@ def test_of_several_wishes_the_last_counts_and_trouble_is_told(tmp_path: Path, p
     missing.wait()
     assert len(told) == 1
     assert missing.movie is None
+
+
+def test_ctrl_c_is_for_the_search_alone(tmp_path: Path, pieces: list[Piece]) -> None:
+    films = filmed(tmp_path)
+    films.show(pieces[:1])
+    deadline = time.monotonic() + 60
+    while not (makers := psutil.Process().children()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for _ in range(10):  # while it starts, and when it works
+        for maker in makers:
+            maker.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    films.wait()
+    assert films.movie is not None and films.movie.verified
 
 
 def test_of_a_long_movie_every_so_many_frames_are_sampled(
