@@ -12,6 +12,7 @@ A search that was stopped, in whatever way, goes on by the same command; `improv
 """
 
 import argparse
+import json
 import re
 import shlex
 import time
@@ -27,6 +28,7 @@ from harness.errors import Problem, run_command
 from harness.files import read_bytes, sha256_file, unwritable
 from harness.lock import locked
 from harness.progress import progress_bar
+from harness.track import ROOT
 from retro.config import MOST_WORKERS, Config, read_config
 from retro.emulator import CONSOLES, console_of
 from retro.inputs import parse_inputs
@@ -35,6 +37,7 @@ from retro.search.guidance import open_guidance
 from retro.search.pool import Pool, open_pool
 from retro.search.route import SEGMENT, Route, RouteSearch, Watcher, check_route, read_route, read_run
 from retro.search.segment import SegmentSearch
+from retro.task import CHECKPOINT, GAMES
 from retro.times import format_frames
 
 OUTPUTS = Path("outputs/retro")
@@ -87,7 +90,12 @@ def main() -> int:
     command.add_argument(
         "--package", help="of a .txt, or of a .bk2 whose game no package of retro/games knows"
     )
-    command.set_defaults(run=lambda o: play(o.source, o.scale, o.package))
+    command.add_argument(
+        "--out",
+        type=Path,
+        help="the folder for what is written (default: the source's, or one in outputs/retro for records/)",
+    )
+    command.set_defaults(run=lambda o: play(o.source, o.scale, o.package, o.out))
 
     command = add("verify", "replay a movie from power-on in a fresh process")
     command.add_argument("movie", type=Path, help="a .bk2, or a run folder that holds one")
@@ -154,6 +162,7 @@ def _search(
 
 
 def improve(folder: Path, passes: int, config: str | None, workers: int, live: str | None = None) -> int:
+    _no_movies(folder)
     read_route(folder)  # no lock is put where there is no search
     _no_marathon(folder)
     settings = read_config(config).settings if config is not None else None
@@ -194,12 +203,19 @@ def marathon(spec: str, config: str, out: Path | None, hours: float, frames: int
         with Report(package, route) as report:
             yield report.watch
 
-    route = command.run_marathon(spec, told, folder, reporting, hours, frames)
+    try:
+        route = command.run_marathon(spec, told, folder, reporting, hours, frames)
+    except KeyboardInterrupt:
+        if (folder / MOVIE).exists():
+            print(f"Movie: {folder / MOVIE}")
+        print(f"The same command goes on: {folder}", flush=True)
+        raise
     print(f"{package.title}: {format_frames(route.frames, package_rate(package))}, verified: {folder}")
     return 0
 
 
 def info(folder: Path) -> int:
+    _no_movies(folder)
     route, package = read_run(folder)
     rate = package_rate(package)
     table = Table(title=f"{package.title}: {format_frames(route.frames, rate)}", title_justify="left")
@@ -224,15 +240,18 @@ def info(folder: Path) -> int:
     return 0
 
 
-def play(source: Path, scale: int, spec: str | None) -> int:
+def play(source: Path, scale: int, spec: str | None, out: Path | None = None) -> int:
     from retro.movie import write_movie
     from retro.replay import make_movie, replay_fresh, verify
     from retro.video import write_video
 
+    if source.is_dir():
+        _no_movies(source)
+    folder = out or _place(source)
     if source.is_dir() or source.suffix == ".txt":
         if source.is_dir():
             route, package = read_run(source)
-            spec, movie = route.package, source / MOVIE
+            spec, movie = route.package, folder / MOVIE
             inputs = route.inputs(package.console_buttons)
             if not inputs:
                 raise Problem("nothing has been found yet", file=source, remedy="go on with the search")
@@ -241,14 +260,16 @@ def play(source: Path, scale: int, spec: str | None) -> int:
         else:
             if spec is None:
                 raise Problem("inputs as text do not say of which game", file=source, remedy="add --package")
-            package, movie = load_package(spec), source.with_suffix(".bk2")
+            package, movie = load_package(spec), folder / source.with_suffix(".bk2").name
             try:
                 inputs = parse_inputs(
                     read_bytes(source, links=True).decode(errors="replace"), package.console_buttons
                 )
             except Problem as problem:
                 raise Problem(problem.reason, file=source, remedy=problem.remedy) from problem
-        write_movie(movie, make_movie(package, inputs, replay_fresh(spec, inputs)))
+        made = make_movie(package, inputs, replay_fresh(spec, inputs))
+        _make(folder)
+        write_movie(movie, made)
         print(f"Movie: {movie}")
     else:
         shown = verify(source, spec)
@@ -257,7 +278,8 @@ def play(source: Path, scale: int, spec: str | None) -> int:
                 f"no package knows {shown.movie.game}", file=source, remedy="name one with --package"
             )
         spec, inputs, movie = shown.package, list(shown.movie.inputs), source
-    video = movie.with_suffix(".mp4")
+        _make(folder)
+    video = folder / movie.with_suffix(".mp4").name
     write_video(video, spec, inputs, scale=scale)
     print(f"Video: {video}")
     return 0
@@ -367,6 +389,32 @@ def _make(folder: Path) -> None:
         raise Problem("is not a folder", file=folder, remedy="choose another with --out") from error
     except OSError as error:
         raise unwritable(folder, error) from error
+
+
+def _place(source: Path) -> Path:
+    """The folder for what is made of a source: its own, but nothing in records/ is written over."""
+    folder = source if source.is_dir() else source.parent
+    if folder.resolve().is_relative_to(ROOT / "records"):
+        return OUTPUTS / folder.resolve().name
+    return folder
+
+
+def _no_movies(path: Path) -> None:
+    """A Problem where a path is a movie, or a run of `retro.speedrun`, which are no run folders."""
+    play = "python -m retro.run play"
+    if path.is_file() and path.suffix == ".bk2":
+        remedy = f"see its splits: python -m retro.run verify {shlex.quote(str(path))}"
+        raise Problem("is a movie, and no run folder", file=path, remedy=remedy)
+    movies, best = path / CHECKPOINT, path / "best.bk2"
+    if not movies.exists() or (path / "route.json").exists():
+        return
+    if best.exists():
+        remedy = f"watch its best: {play} {shlex.quote(str(best))}"
+    else:
+        script = f'import json; print(json.load(open({json.dumps(str(movies))}))["searches"][0]["inputs"])'
+        show = f"python -c {shlex.quote(script)} > first.txt && {play} first.txt --package {GAMES[0].package}"
+        remedy = f"watch the first of its movies, or another in its place: {show}"
+    raise Problem("holds the movies of a run, and no search", file=path, remedy=remedy)
 
 
 def _no_marathon(folder: Path) -> None:

@@ -54,6 +54,8 @@ def _go(
     frames: int,
 ) -> Route:
     saved = open_saved(folder, spec, package, config)
+    at = saved.route.pieces[-1].entered if saved.route.pieces else "power-on"
+    print(f"Going on at {at}: {folder}" if saved.tally.starts else f"A new marathon: {folder}", flush=True)
     with (
         _workers(spec, config) as pool,
         open_guidance(spec, config.settings.guidance, config.seed, folder) as guidance,

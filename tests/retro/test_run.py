@@ -20,6 +20,8 @@ import pytest
 from harness.errors import Problem
 from harness.lock import locked
 from harness.track import ROOT
+from retro.inputs import parse_inputs
+from retro.packages import load_package
 from retro.run import main
 from retro.search.route import read_route
 from retro.video import SCALES
@@ -442,6 +444,54 @@ def test_a_movie_is_shown_by_itself_too(found: Path) -> None:
     assert done.stdout.strip() == f"Video: {path.with_suffix('.mp4')}"
     with av.open(str(path.with_suffix(".mp4"))) as container:
         assert container.streams.video[0].width in (720, 768)
+
+
+def test_what_is_made_of_a_movie_goes_where_it_is_told(
+    found: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert called(monkeypatch, "play", found / "run" / "movie.bk2", "--out", tmp_path / "new" / "own") == 0
+    assert capsys.readouterr().out.strip() == f"Video: {tmp_path / 'new' / 'own' / 'movie.mp4'}"
+    assert (tmp_path / "new" / "own" / "movie.mp4").exists()
+
+
+def test_nothing_in_records_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    movie = next((ROOT / "records" / "retro" / "movies").glob("Quarterstep*/*/movie.bk2"))
+    before = movie.with_suffix(".mp4").stat()
+    monkeypatch.setattr("retro.run.OUTPUTS", tmp_path)
+    assert called(monkeypatch, "play", movie, "--scale", 1) == 0
+    made = tmp_path / movie.parent.name / "movie.mp4"
+    assert capsys.readouterr().out.strip() == f"Video: {made}"
+    assert made.exists() and movie.with_suffix(".mp4").stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_movie_and_a_record_are_no_run_folders_and_how_they_are_watched_is_told(
+    found: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    movie = found / "run" / "movie.bk2"
+    for name in ("info", "improve"):
+        with pytest.raises(
+            Problem,
+            match=re.escape(
+                f"is a movie, and no run folder. Remedy: see its splits: python -m retro.run verify {movie}"
+            ),
+        ):
+            called(monkeypatch, name, movie)
+    record = next((ROOT / "records" / "retro").glob("*/movies.json")).parent
+    for name in ("info", "improve", "play"):
+        with pytest.raises(Problem, match="holds the movies of a run, and no search") as caught:
+            called(monkeypatch, name, record)
+    assert caught.value.remedy is not None
+    show, _, play = caught.value.remedy.partition("in its place: ")[2].partition(" && ")
+    subprocess.run(show.replace("python", sys.executable, 1), shell=True, cwd=tmp_path, check=True)
+    assert play == "python -m retro.run play first.txt --package quarterstep"
+    masks = parse_inputs((tmp_path / "first.txt").read_text(), load_package("quarterstep").console_buttons)
+    assert len(masks) > 788  # which are the fewest
+    (tmp_path / "movies.json").write_text("{}")
+    (tmp_path / "best.bk2").write_bytes(b"")
+    with pytest.raises(Problem, match=f"watch its best: python -m retro.run play {tmp_path}/best.bk2"):
+        called(monkeypatch, "info", tmp_path)
 
 
 def test_every_scale_that_is_offered_is_taken() -> None:

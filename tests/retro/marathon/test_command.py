@@ -98,8 +98,11 @@ def test_ctrl_c_stops_it_and_sigterm(folder: Path, tmp_path: Path, number: signa
         while len(lines(folder)) == before:
             time.sleep(0.05)
         process.send_signal(number)
-        process.communicate(timeout=60)
+        said = process.communicate(timeout=60)[0]
     assert process.returncode == 130
+    at = read_run(folder)[0].pieces[-1].entered
+    assert said.startswith(f"Going on at {at}: {folder}\n")
+    assert f"Movie: {folder / 'movie.bk2'}\nThe same command goes on: {folder}\n" in said
     assert lines(folder)[before:] == ["begun", "stopped"]
 
 
