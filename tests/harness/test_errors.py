@@ -97,7 +97,7 @@ def test_a_mistake_in_the_code_is_no_problem_of_the_user() -> None:
 
 def test_ctrl_c_while_a_command_imports_its_libraries_is_quiet() -> None:
     code = "import {0}, signal\n{1}"
-    for package in ("llm", "non_llm", "retro", "agents"):
+    for package in ("llm", "non_llm", "retro", "agents.speedrun"):
         for line, shown in (
             ("signal.raise_signal(signal.SIGINT)", "Stopped by Ctrl-C.\n"),
             ("1 / 0", "Traceback"),

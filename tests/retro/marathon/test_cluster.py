@@ -52,7 +52,12 @@ class Nodes:
         return self._cluster.add_node()
 
     def kill(self, node: Any) -> None:
+        """And see its processes end: some notice the death of their parent a while later."""
+        (raylet,) = node.all_processes["raylet"]
+        processes = psutil.Process(raylet.process.pid).children(recursive=True)
         self._cluster.remove_node(node, allow_graceful=False)
+        _, alive = psutil.wait_procs(processes, timeout=30)
+        assert not alive
 
     def close(self) -> None:
         self._cluster.shutdown()
