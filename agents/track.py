@@ -11,6 +11,7 @@ tokens of all calls are added up. That these are as many as were used is the ser
 """
 
 import math
+import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -167,6 +168,7 @@ TRACK = Track(
     earlier={"1": before_2(*_SINCE_2)},
     open_files=("agents/memory/*.py", "agents/methods/*.py", "agents/prompts/*"),
     evidence_name=EVIDENCE,
+    not_played=re.compile(rb'(?m)\A.*\n|^\{"completion":.*"kind":"call",.*\n'),
     checkpoint_name=CHECKPOINT,
     data_files=dict,
     score=score,

@@ -1,20 +1,13 @@
 """Whether a run may become a record, and the seed of the run that verifies it."""
 
 import hashlib
-import re
 from pathlib import Path
 
 from harness.files import sha256_bytes, sha256_file
 from harness.log import RunLog
 from harness.manifest import Manifest
 from harness.packed import plain_lines, read_unpacked
-
-_NOT_PLAYED = re.compile(
-    rb'(?m)^\{"checkpoint_sha256":.*\n'
-    rb'|^\{"completion":.*"kind":"call",.*\n'
-    rb'|,"tokens":[0-9]+|"answer_tokens":[0-9]+,'
-)
-"""Of canonical evidence, in no text of which a bare quote stands: the first line, calls of models, tokens."""
+from harness.track import Track
 
 
 def eligibility(manifest: Manifest, log: RunLog | None) -> list[str]:
@@ -44,16 +37,16 @@ def eligibility(manifest: Manifest, log: RunLog | None) -> list[str]:
     return reasons
 
 
-def second_seed(evidence: Path, manifest: Manifest) -> int:
+def second_seed(evidence: Path, manifest: Manifest, track: Track) -> int:
     """The seed of the run that verifies a run, from the run's evidence and manifest.
 
-    It follows from what the evidence says was played, whichever way that is written and packed. What could
-    be varied beside the same play does not count: the first line with its checkpoint and versions, calls of
-    a model, numbers of tokens. Under ruleset 1 it follows from the bytes of the file.
+    It follows from what the evidence says was played, whichever way that is written and packed; what could
+    be varied beside the same play, `track.not_played`, does not count. Under ruleset 1 it follows from the
+    bytes of the file.
     """
     if manifest.ruleset == "1":
         return derived_seed(sha256_file(evidence), manifest.recipe_sha256)
-    played = _NOT_PLAYED.sub(b"", plain_lines(read_unpacked(evidence)))
+    played = track.not_played.sub(b"", plain_lines(read_unpacked(evidence)))
     return derived_seed(sha256_bytes(played), manifest.recipe_sha256)
 
 

@@ -170,7 +170,7 @@ def verifying_seed(track: Track, record: Path, recipe: Any, source: Path) -> int
             if track.class_is_chosen
             else "verify it without flags on a machine of its class",
         )
-    return second_seed(record / track.evidence_name, manifest)
+    return second_seed(record / track.evidence_name, manifest, track)
 
 
 def next_command(run: Run, score: Score, verifies: Path | None) -> str:

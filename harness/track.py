@@ -40,6 +40,10 @@ HARNESS_FILES = (
 """What of the harness makes a run, and so is fixed in every track."""
 
 
+NOTHING = re.compile(rb"(?!)")
+FIRST_LINE = re.compile(rb"\A.*\n")
+
+
 class Interval(Protocol):
     """A score as far as a target is concerned: a value and its two-sided 95% interval."""
 
@@ -185,6 +189,9 @@ class Track:
     """Raises Problem on a file that no training of this recipe and seed can have saved; runs nothing."""
     open_files: tuple[str, ...] = ()
     """Paths or globs of files besides speedrun.py that a recipe may change; a record's runs share them."""
+    not_played: re.Pattern[bytes] = NOTHING
+    """What of the evidence, as `plain_lines` writes it, may differ beside the same play: no second seed
+    follows from it. In no text there stands a bare quote, so a pattern with one finds keys only."""
     earlier: Mapping[str, Callable[["Track"], "Track"]] = field(default_factory=dict)
     """Earlier ruleset -> what makes of this track the one that it had."""
     closes: date | None = None

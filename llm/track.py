@@ -271,6 +271,7 @@ TRACK = Track(
     ),
     earlier={"1": before_2("llm/__init__.py", "sokoban/__init__.py")},
     evidence_name="evidence.jsonl.xz",
+    not_played=re.compile(rb'\A.*\n|,"tokens":[0-9]+|"answer_tokens":[0-9]+,'),
     checkpoint_name="checkpoint.json",
     data_files=lambda: {task.train: dataset_sha256(task.train) for task in TASKS.values()},
     score=score,

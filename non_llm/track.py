@@ -22,7 +22,7 @@ from harness.errors import Problem, Unavailable
 from harness.files import parse_json, read_bytes, read_jsonl, sha256_bytes, sha256_file
 from harness.intervals import wilson
 from harness.rulesets import before_2
-from harness.track import HARNESS_FILES, HardwareClass, Score, Track
+from harness.track import FIRST_LINE, HARNESS_FILES, HardwareClass, Score, Track
 from non_llm.calibration import calibrate
 from sokoban.boxoban import (
     FOLDER_VARIABLE,
@@ -189,6 +189,7 @@ TRACK = Track(
     ),
     earlier={"1": before_2("non_llm/__init__.py", "harness/packed.py", *_SINCE_2)},
     evidence_name="evidence.jsonl",
+    not_played=FIRST_LINE,
     checkpoint_name="checkpoint.safetensors",
     data_files=lambda: pinned_files(TRAIN),
     score=score,

@@ -19,7 +19,7 @@ from harness.errors import Problem, Unavailable
 from harness.files import canonical_json
 from harness.intervals import Interval, bootstrap
 from harness.rulesets import before_2
-from harness.track import HARNESS_FILES, Board, HardwareClass, Report, Score, Track
+from harness.track import FIRST_LINE, HARNESS_FILES, Board, HardwareClass, Report, Score, Track
 from retro.calibration import calibrate
 from retro.evidence import Found, at, evidence_row, movie_inputs, read_evidence, read_movies
 from retro.task import CHECKPOINT, EVIDENCE, GAMES, HASH_EVERY, SEARCHES, benchmark
@@ -196,6 +196,7 @@ TRACK = Track(
     ),
     earlier={"1": before_2("retro/packing.py", *_SINCE_2)},
     evidence_name=EVIDENCE,
+    not_played=FIRST_LINE,
     checkpoint_name=CHECKPOINT,
     data_files=lambda: {f"{game.name}/{Path(game.rom).name}": game.rom_sha256 for game in GAMES},
     score=score,

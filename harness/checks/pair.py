@@ -44,7 +44,7 @@ def second_seed(home: RecordFolder) -> str:
     file = home.second.name(MANIFEST)
     if second.seed == first.seed:
         raise Problem(f"seed is {second.seed}, expected another than the first run's", file=file)
-    seed = seed_of_second(home.file(home.first.evidence), first)
+    seed = seed_of_second(home.file(home.first.evidence), first, home.track)
     expect("seed", second.seed, seed, by=f"{home.first.evidence} and the recipe's hash", file=file)
     source = f"derived from {first.run_id}"
     expect("seed_source", second.seed_source, source, by=MANIFEST, file=file)

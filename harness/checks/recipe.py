@@ -4,6 +4,7 @@ import ast
 import io
 import json
 import tokenize
+import warnings
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -93,7 +94,8 @@ def read_recipe(text: str, name: str) -> dict[str, Setting]:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(text.encode()).readline)
         if encoding != "utf-8":  # Python would then read another text than this one
             raise Problem(f"is declared to be {encoding}, expected UTF-8", file=SOURCE)
-        module = ast.parse(text)
+        with warnings.catch_warnings(action="ignore"):  # they are of style
+            module = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise Problem(f"is not Python: {error}", file=SOURCE, line=getattr(error, "lineno", None)) from None
     _refuse_other_bindings(module)

@@ -48,7 +48,7 @@ def judge_seed(step: Step, forged: Forged) -> None:
 
     def seed() -> int:
         manifest = read_manifest(forged / "manifest.json").model_copy(update={"ruleset": "2"})
-        return second_seed(forged / forged.track.evidence_name, manifest)
+        return second_seed(forged / forged.track.evidence_name, manifest, forged.track)
 
     forged.part = "verification"
     true, said = seed(), (forged / forged.track.evidence_name).read_bytes()

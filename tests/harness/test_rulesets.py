@@ -26,7 +26,7 @@ from toy_track.forging import failing
 from toy_track.records import make_checkout, make_record, plain_machine
 
 LINES = '{"b": 1, "a": [1.50, "\\u00fc"]}\n{"level":0}\n'
-SAID = '{"a":[1.5,"\\u00fc"],"b":1}\n{"level":0}'
+CANONICAL = '{"a":[1.5,"\\u00fc"],"b":1}\n{"level":0}'
 
 
 @pytest.fixture(scope="module")
@@ -72,47 +72,65 @@ def test_the_second_seed_follows_from_what_evidence_says_however_it_is_written(
     record: Path, tmp_path: Path
 ) -> None:
     made = manifest(record, "2")
-    expected = derived_seed(hashlib.sha256(SAID.encode()).hexdigest(), made.recipe_sha256)
+    expected = derived_seed(hashlib.sha256(CANONICAL.encode()).hexdigest(), made.recipe_sha256)
     lines = [json.loads(line) for line in LINES.splitlines()]
     for content in (
         LINES.encode(),
-        SAID.encode(),
+        CANONICAL.encode(),
         "".join(json.dumps(line, indent=None, sort_keys=True) + "\n" for line in lines).encode(),
         pack_lines(lines),
         lzma.compress(LINES.encode(), preset=0),
         lzma.compress(LINES.encode(), check=lzma.CHECK_SHA256, preset=9),
     ):
         (tmp_path / "evidence").write_bytes(content)
-        assert second_seed(tmp_path / "evidence", made) == expected
+        assert second_seed(tmp_path / "evidence", made, toy.TRACK) == expected
 
 
 HEADER = {"checkpoint_sha256": "0" * 64, "class": "cpu", "versions": {"a": "1"}}
-CALL = {"completion": 3, "kind": "call", "label": "wake/0", "lost": 0, "reply": 'say "tokens":4'}
-PLAYED: dict[str, Any] = {
-    "actions": ["go"],
-    "kind": "episode",
-    "said": [{"answer_tokens": 2, "text": "go", "tokens": 5}],
+CALL = {"completion": 3, "kind": "call", "label": "wake/0", "lost": 0, "reply": "wait"}
+EPISODE: dict[str, Any] = {"actions": ["go"], "kind": "episode", "steps": 1}
+SAID: dict[str, Any] = {"answer_tokens": 2, "finish": "stop", "text": "go", "tokens": 5}
+Rows = list[dict[str, Any]]
+BESIDE: dict[str, tuple[Rows, Rows]] = {
+    "non_llm": (
+        [HEADER, {"moves": "rU"}],
+        [HEADER | {"class": "x"}, {"moves": "rU"}],
+    ),
+    "retro": ([HEADER, {"frames": 9}], [HEADER | {"versions": {}}, {"frames": 9}]),
+    "llm": (
+        [HEADER, {"completions": [SAID], "puzzle": 0}],
+        [HEADER | {"class": "x"}, {"completions": [SAID | {"answer_tokens": 30, "tokens": 77}], "puzzle": 0}],
+    ),
+    "agents": (
+        [HEADER, CALL, CALL, EPISODE],
+        [HEADER, CALL | {"completion": 4, "reply": "go"}, EPISODE],
+    ),
 }
-
-BESIDE = ('go,"tokens":', '"kind":"call",', '{"checkpoint_sha256":', '"answer_tokens":', 'go","tokens":')
+"""Of each track, two ways of evidence that tell of one play."""
+LIKE_IT = ('go,"tokens":', '"kind":"call",', '{"checkpoint_sha256":', '"answer_tokens":', 'go","tokens":')
 """Texts of what was played that look like what does not count."""
 
 
-def test_what_stands_beside_the_play_makes_no_other_second_seed(record: Path, tmp_path: Path) -> None:
-    made = manifest(record, "2")
+def seed_of(rows: Rows, track: str, record: Path) -> int:
+    """The second seed that follows from these lines of evidence."""
+    evidence = record / "rows"
+    evidence.write_bytes(pack_lines(rows))
+    return second_seed(evidence, manifest(record, "2"), load_track(track))
 
-    def seed(*rows: dict[str, Any]) -> int:
-        (tmp_path / "evidence").write_bytes(pack_lines(rows))
-        return second_seed(tmp_path / "evidence", made)
 
-    said = PLAYED["said"][0]
-    others = PLAYED | {"said": [said | {"answer_tokens": 30, "tokens": 77}]}
-    expected = seed(HEADER, CALL, PLAYED)
-    assert seed(HEADER | {"checkpoint_sha256": "1" * 64, "versions": {}}, CALL, PLAYED) == expected
-    assert seed(HEADER, CALL | {"completion": 4, "reply": "go"}, CALL, others) == expected
-    texts = [f"{text}{number}" for number in "12" for text in BESIDE]
-    seeds = {seed(HEADER, CALL, PLAYED | {"said": [said | {"text": text}]}) for text in texts}
-    seeds |= {seed(HEADER, CALL, PLAYED | {"actions": [text]}) for text in texts}
+@pytest.mark.parametrize("track", BESIDE)
+def test_what_stands_beside_the_play_makes_no_other_second_seed(track: str, record: Path) -> None:
+    one, other = BESIDE[track]
+    assert seed_of(one, track, record) == seed_of(other, track, record)
+    assert seed_of(one, "toy_track", record) != seed_of(other, "toy_track", record)
+
+
+@pytest.mark.parametrize("track", BESIDE)
+def test_all_of_the_play_makes_another_second_seed(track: str, record: Path) -> None:
+    rows = BESIDE[track][0]
+    texts = [f"{text}{number}" for number in "12" for text in LIKE_IT]
+    seeds = {seed_of([*rows, {"said": [SAID | {"text": text}]}], track, record) for text in texts}
+    seeds |= {seed_of([*rows, EPISODE | {"actions": [text]}], track, record) for text in texts}
     assert len(seeds) == 2 * len(texts)
 
 
@@ -120,7 +138,7 @@ def test_under_the_first_ruleset_it_followed_from_the_bytes(record: Path, tmp_pa
     made = manifest(record, "1")
     (tmp_path / "evidence").write_text(LINES)
     expected = derived_seed(hashlib.sha256(LINES.encode()).hexdigest(), made.recipe_sha256)
-    assert second_seed(tmp_path / "evidence", made) == expected
+    assert second_seed(tmp_path / "evidence", made, toy.TRACK) == expected
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"no JSON\n", b"[" * 100_000, b'{"a": NaN}\n', b""])
@@ -128,7 +146,7 @@ def test_what_is_no_json_counts_as_it_is(content: bytes, record: Path, tmp_path:
     (tmp_path / "evidence").write_bytes(content)
     made = manifest(record, "2")
     expected = derived_seed(hashlib.sha256(content).hexdigest(), made.recipe_sha256)
-    assert second_seed(tmp_path / "evidence", made) == expected
+    assert second_seed(tmp_path / "evidence", made, toy.TRACK) == expected
 
 
 def test_a_record_keeps_the_target_of_its_ruleset(record: Path, later: Callable[..., None]) -> None:

@@ -189,7 +189,7 @@ class Forged:
     def follow_first(self) -> None:
         """Give the second run the seed that follows from the first run as it is."""
         self.part = ""
-        seed = second_seed(self / self.track.evidence_name, read_manifest(self / "manifest.json"))
+        seed = second_seed(self / self.track.evidence_name, read_manifest(self / "manifest.json"), self.track)
         self.part = "verification"
         self.reseed(seed)
 

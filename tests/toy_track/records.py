@@ -61,7 +61,7 @@ def make_run(root: Path) -> Path:
 def make_second_run(root: Path, record: Path) -> Path:
     """The run that verifies a record, evaluated."""
     manifest = read_manifest(record / "manifest.json")
-    seed = second_seed(record / track.TRACK.evidence_name, manifest)
+    seed = second_seed(record / track.TRACK.evidence_name, manifest, track.TRACK)
     with launched("--verify", str(record)):
         run = speedrun.train(root / "outputs", seed=seed, verifies=manifest.run_id)
     speedrun.evaluate(run)

@@ -44,6 +44,10 @@ def test_the_encoding_that_is_read_may_be_declared() -> None:
     assert read_recipe("# coding: utf-8\n" + SOURCE, "cpu")["steps"].value == 2
 
 
+def test_a_warning_of_the_parser_is_no_fault() -> None:
+    assert read_recipe(SOURCE + 'PATTERN = "\\d"\n', "cpu")["steps"].value == 2
+
+
 def test_reading_runs_nothing() -> None:
     read_recipe("import sys\nsys.setrecipelimit(1)\nraise SystemExit\n" + SOURCE, "cpu")
 
