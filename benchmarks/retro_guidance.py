@@ -14,6 +14,7 @@ table     the table of moves, with its share of the decisions
 policy    the trained policy, with its share, and its ways out
 both      both
 memory    no guidance; cells near the exit of a segment that was solved weigh more (retro/marathon/memory.py)
+rival     as memory, which knows the fastest movie in records/retro/movies from the start
 
 Each search that is done is a line of `--out`; the same command goes on where it stopped, and prints the
 tables of all that is done. How far a training is depends on timing, and so do the searches that follow it.
@@ -21,7 +22,7 @@ tables of all that is done. How far a training is depends on timing, and so do t
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -41,7 +42,9 @@ from harness.errors import Problem, run_command
 from harness.files import read_jsonl
 from harness.intervals import bootstrap, paired_difference
 from harness.silent import end_with_parent
+from harness.track import ROOT
 from retro.marathon.memory import Memory
+from retro.movie import read_movie
 from retro.packages import load_package
 from retro.replay import replay_fresh
 from retro.search.guidance import open_guidance
@@ -51,7 +54,7 @@ from retro.search.segment import SegmentSearch
 from retro.search.settings import SOURCES
 
 WIDTH = 130  # columns of the table
-VARIANTS = ("none", "table", "policy", "both", "memory")
+VARIANTS = ("none", "table", "policy", "both", "memory", "rival")
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Settings:
     games: tuple[str, ...] = ("quarterstep", "airstriker")
     """packages, as `retro.packages.load_package` takes them"""
     variants: tuple[str, ...] = VARIANTS[:4]
-    """none, table, policy, both, memory"""
+    """none, table, policy, both, memory, rival"""
     table: float = 0.3
     """the share of the table"""
     policy: float = 0.2
@@ -87,7 +90,7 @@ class Outcome:
     seed: int
     seconds: float
     shares: dict[str, float]
-    """Of guidance; that of `memory` is how many times more a cell at an exit weighs."""
+    """Of guidance; `memory` is how many times more a cell at an exit weighs, `rival` that it knows one."""
     cpu_seconds: float
     training_seconds: float
     """Of them, the training's."""
@@ -115,10 +118,13 @@ class Remembering(RouteSearch):
 
     memory: Memory
     strength: float
+    rival: Sequence[int] = ()
     _learned: list[int] | None = None
 
     def _open(self, search: SegmentSearch) -> None:
         inputs = self.route.inputs(self._buttons)
+        if self._learned is None and self.rival:
+            self.memory.learn(self._pool, runs_of(self.rival))
         if inputs != self._learned:
             self.memory.learn(self._pool, runs_of(inputs))
             self._learned = inputs
@@ -140,8 +146,19 @@ def shares_of(variant: str, settings: Settings) -> dict[str, float]:
     """`Outcome.shares` of a variant."""
     if variant == "memory":
         return {"memory": settings.memory}
+    if variant == "rival":
+        return {"memory": settings.memory, "rival": 1.0}
     shares = {"table": settings.table, "policy": settings.policy}
     return {name: share for name, share in shares.items() if variant in (name, "both")}
+
+
+def fastest_movie(game: str) -> Sequence[int]:
+    """The inputs of the game's fastest movie in records/retro/movies; a Problem where there is none."""
+    folder = ROOT / "records/retro/movies" / game
+    movies = (read_movie(path).inputs for path in folder.glob("*/movie.bk2"))
+    if (fastest := min(movies, key=len, default=None)) is None:
+        raise Problem("there is no movie", file=folder, remedy="leave the variant rival out")
+    return fastest
 
 
 def compete(game: str, variant: str, seed: int, seconds: float, shares: dict[str, float]) -> Outcome:
@@ -182,6 +199,7 @@ def compete(game: str, variant: str, seed: int, seconds: float, shares: dict[str
             if isinstance(searcher, Remembering):
                 searcher.memory = Memory(folder, package.source_sha256)
                 searcher.strength = shares["memory"]
+                searcher.rival = fastest_movie(package.name) if "rival" in shares else ()
             complete = searcher.run()
             while complete:
                 keep()
