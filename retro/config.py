@@ -38,6 +38,9 @@ def read_config(name: str) -> Config:
     """
     path = config_file(name, [path.stem for path in CONFIGS.glob("*.toml") if path.stem != MARATHON])
     table, text = read_toml(path)
+    if "search" in table:
+        remedy = f"choose another, or python -m retro.run marathon <package> {name}"
+        raise Problem("is the configuration of a marathon", file=path, remedy=remedy)
     own = {
         key: whole_number(table, key, 0, most, path, text)
         for key, most in (("seed", MOST_SEED), ("workers", MOST_WORKERS))

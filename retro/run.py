@@ -33,6 +33,7 @@ from retro.config import MOST_WORKERS, Config, read_config
 from retro.emulator import CONSOLES, console_of
 from retro.inputs import parse_inputs
 from retro.packages import GamePackage, load_package
+from retro.random_play import FRAMES
 from retro.search.guidance import open_guidance
 from retro.search.pool import Pool, open_pool
 from retro.search.route import SEGMENT, Route, RouteSearch, Watcher, check_route, read_route, read_run
@@ -105,7 +106,7 @@ def main() -> int:
     command = add("check", "look for mistakes in a game package by playing at random")
     command.add_argument("package", help="a folder of retro/games, or module:Class")
     command.add_argument("--seed", type=whole(0), default=0, help="of the random play (default: 0)")
-    command.add_argument("--frames", type=whole(1), help="how many to play")
+    command.add_argument("--frames", type=whole(1), help=f"about how many to play (default: {FRAMES:,})")
     command.set_defaults(run=lambda o: check(o.package, o.seed, o.frames))
 
     options = parser.parse_args()
@@ -210,7 +211,8 @@ def marathon(spec: str, config: str, out: Path | None, hours: float, frames: int
             print(f"Movie: {folder / MOVIE}")
         print(f"The same command goes on: {folder}", flush=True)
         raise
-    print(f"{package.title}: {format_frames(route.frames, package_rate(package))}, verified: {folder}")
+    reached = f"{format_frames(route.frames, package_rate(package))} to {route.pieces[-1].entered}"
+    print(f"{package.title}: {reached}, verified: {folder}")
     return 0
 
 

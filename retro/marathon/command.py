@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.lock import locked
+from retro.emulator import CONSOLES, console_of
 from retro.marathon.config import Config
 from retro.marathon.engine import Marathon
 from retro.marathon.rival import Rival, read_rival
@@ -16,6 +17,7 @@ from retro.packages import GamePackage, load_package
 from retro.search.guidance import open_guidance
 from retro.search.pool import Pool, open_pool
 from retro.search.route import Route, Watcher
+from retro.times import format_frames
 
 if TYPE_CHECKING:
     from retro.live.publisher import Publisher
@@ -54,8 +56,10 @@ def _go(
     frames: int,
 ) -> Route:
     saved = open_saved(folder, spec, package, config)
+    frames, rate = saved.route.frames, CONSOLES[console_of(package.rom)].frame_rates[0]
     at = saved.route.pieces[-1].entered if saved.route.pieces else "power-on"
-    print(f"Going on at {at}: {folder}" if saved.tally.starts else f"A new marathon: {folder}", flush=True)
+    goes_on = f"Going on at {at}, {format_frames(frames, rate)}: {folder}"
+    print(goes_on if saved.tally.starts else f"A new marathon: {folder}", flush=True)
     with (
         _workers(spec, config) as pool,
         open_guidance(spec, config.settings.guidance, config.seed, folder) as guidance,

@@ -74,6 +74,9 @@ def read_config(name: str) -> Config:
     path = config_file(name, [MARATHON])
     table, whole_text = read_toml(path)
     text = _part(whole_text, "")
+    if "frames" in table and "search" not in table:
+        remedy = "choose marathon, or change a copy of retro/configs/marathon.toml"
+        raise Problem("is the configuration of a search", file=path, remedy=remedy)
     _check_keys(table, _KEYS, path, text)
     for key, names in _TABLES.items():
         if not isinstance(table[key], dict):

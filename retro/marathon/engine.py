@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from retro.live.publisher import Publisher
 
 MOVIE, SPLITS = "movie.bk2", "splits.md"
+_FOUND = "piece", "ending"
 _DOING = {"practice": "practice", "improve": "improve", "run": "search"}
 
 
@@ -134,7 +135,8 @@ class Marathon(Searches):
                 case machine.Note(event, state, text):
                     tally.stuck += event == "stuck"
                     tally.checkpoints += event == "checkpoint"
-                    tally.found += event in ("piece", "ending")
+                    tally.found += event in _FOUND
+                    text += f", {self.route.frames:,} frames" if event in _FOUND else ""
                     self._note(event, state, text)
                 case machine.GoBack(pieces):
                     while self.route.pieces[-1].state == self.route.pieces[-1].entered:

@@ -17,7 +17,6 @@ from retro.times import format_frames
 class Rival:
     """A movie, and what its replay showed."""
 
-    name: str
     inputs: tuple[int, ...]
     splits: Mapping[str, int]
     """State -> frames after which it held for the first time."""
@@ -29,16 +28,16 @@ def read_rival(path: Path, spec: str) -> Rival:
     shown = verify(path, spec)
     if len(shown.replay.splits) < 2:
         raise Problem("the movie leaves no state", file=path, remedy="name another, or none")
-    return Rival(path.name, shown.movie.inputs, shown.replay.splits)
+    return Rival(shown.movie.inputs, shown.replay.splits)
 
 
 def splits_table(path: Path, package: GamePackage, pieces: Sequence[Piece], rival: Rival | None) -> None:
-    """Write when each state is entered, beside the rival's, as a table of Markdown."""
+    """Write when each state is entered, beside the rival's, as a table of Markdown; + = behind, - = ahead."""
     rate = CONSOLES[console_of(package.rom)].frame_rates[0]
     lines = [f"# {package.title}: {format_frames(sum(piece.frames for piece in pieces), rate)}", ""]
     lines += ["| entered | frames | at |", "| --- | ---: | ---: |"]
     if rival is not None:
-        lines[-2] += f" {rival.name} | ahead by |"
+        lines[-2] += " reference | behind it by |"
         lines[-1] += " ---: | ---: |"
     at = 0
     for piece in pieces:
@@ -46,6 +45,6 @@ def splits_table(path: Path, package: GamePackage, pieces: Sequence[Piece], riva
         row = f"| {piece.entered} | {piece.frames:,} | {at:,} |"
         if rival is not None:
             theirs = rival.splits.get(piece.entered)
-            row += " | |" if theirs is None else f" {theirs:,} | {theirs - at:+,} |"
+            row += " | |" if theirs is None else f" {theirs:,} | {at - theirs:+,} |"
         lines.append(row)
     write_atomic(path, "\n".join(lines) + "\n")

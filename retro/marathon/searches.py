@@ -123,7 +123,7 @@ class Searches(RouteSearch):
     def _improved(self, state: str, before: int) -> machine.Replaced:
         saved, tally = before - self.route.frames, self.saved.tally
         tally.improved += 1
-        self._note("improved", state, f"{saved:,} fewer: {self.route.frames:,} frames", saved)
+        self._note("improved", state, f"{saved:,} fewer, {self.route.frames:,} frames", saved)
         self._met()
         self._learn(runs_of(self.route.inputs(self._buttons)))
         return machine.Replaced(tuple((piece.entered, piece.ram_hash) for piece in self.route.pieces))

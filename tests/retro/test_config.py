@@ -35,6 +35,11 @@ def test_the_shipped_ones_share_the_time_as_documented() -> None:
         assert dict(read_config(name).settings.modes) == {"walks": 60, "frontier": 20, "tree": 20}
 
 
+def test_a_marathons_configuration_is_told_apart() -> None:
+    with pytest.raises(Problem, match="is the configuration of a marathon"):
+        read_config("marathon")
+
+
 def test_all_keys_of_a_configuration_are_read(path: Path) -> None:
     assert len(NUMBERS) >= 11
     for place, key in enumerate(NUMBERS):

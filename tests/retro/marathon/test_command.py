@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ from retro.config import CONFIGS
 from retro.marathon.rival import read_rival, splits_table
 from retro.packages import load_package
 from retro.replay import verify
+from retro.run import package_rate
 from retro.search.route import read_run
+from retro.times import format_frames
 
 SPEC = "quarterstep"
 SMALL = {"workers": 1, "frames": 20_000, "patience": 1_000, "lookahead": 0, "shave": 0, "practice": 2}
@@ -100,7 +103,8 @@ def test_ctrl_c_stops_it_and_sigterm(folder: Path, tmp_path: Path, number: signa
         process.send_signal(number)
         said = process.communicate(timeout=60)[0]
     assert process.returncode == 130
-    at = read_run(folder)[0].pieces[-1].entered
+    route, package = read_run(folder)
+    at = f"{route.pieces[-1].entered}, {format_frames(route.frames, package_rate(package))}"
     assert said.startswith(f"Going on at {at}: {folder}\n")
     assert f"Movie: {folder / 'movie.bk2'}\nThe same command goes on: {folder}\n" in said
     assert lines(folder)[before:] == ["begun", "stopped"]
@@ -131,8 +135,12 @@ def test_a_rivals_splits_stand_beside_ours(folder: Path, tmp_path: Path) -> None
     route, package = read_run(folder)
     splits_table(tmp_path / "splits.md", package, route.pieces, rival)
     text = (tmp_path / "splits.md").read_text()
-    assert "| entered | frames | at | movie.bk2 | ahead by |" in text
+    assert "| entered | frames | at | reference | behind it by |" in text
     assert text.count("| +0 |") == len(route.pieces)
+    entered = route.pieces[0].entered
+    faster = replace(rival, splits={entered: rival.splits[entered] - 2})
+    splits_table(tmp_path / "splits.md", package, route.pieces, faster)
+    assert "| +2 |" in (tmp_path / "splits.md").read_text()
 
 
 def test_a_movie_of_another_game_is_no_rival(folder: Path) -> None:

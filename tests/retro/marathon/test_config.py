@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Problem
 from retro.config import CONFIGS
 from retro.marathon.config import read_config
 from retro_configs import refused, with_line
@@ -108,6 +109,11 @@ def test_a_project_has_a_name_that_wandb_takes(path: Path, name: str) -> None:
     assert refused(read_config, path, text).line == number
     path.write_text(with_line(TEXT, "tracking", '"retro speed"')[0])
     assert read_config(str(path)).tracking == "retro speed"
+
+
+def test_a_searchs_configuration_is_told_apart() -> None:
+    with pytest.raises(Problem, match="is the configuration of a search"):
+        read_config("quick")
 
 
 def test_guidance_has_one_place(path: Path) -> None:

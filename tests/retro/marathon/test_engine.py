@@ -302,7 +302,7 @@ def test_a_rivals_ways_are_remembered_and_its_splits_are_told_in_a_marathon_that
     monkeypatch.setattr(engine, "splits_table", lambda path, package, pieces, rival: told.append(rival))
     run(tmp_path, HOPPER, config(), frames=100)
     assert told == [None]
-    package, rival = load_package(HOPPER), Rival("tas.bk2", tuple(HOPPER_INPUTS), {})
+    package, rival = load_package(HOPPER), Rival(tuple(HOPPER_INPUTS), {})
     saved = open_saved(tmp_path, HOPPER, package, config())
     with open_pool(HOPPER, 0) as pool:
         engine.Marathon(tmp_path, saved, pool, config(), None, rival=rival).go(frames=1)
