@@ -100,6 +100,7 @@ class Search(Strict):
     workers: Count
     frames_per_s: Annotated[float, Field(ge=0, le=1e12)]
     attempt: Count
+    """Searches of the turn that are done."""
 
 
 class Counts(Strict):

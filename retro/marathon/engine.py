@@ -119,6 +119,8 @@ class Marathon(Searches):
         self.journal = Journal(self.folder, saved.journal)  # Ctrl-C may have come while it was written
         self._note("stopped", None, f"{why}; {self._emulated:,} frames emulated since the start")
         self._commit()
+        if self._publisher is not None and (search := self._counted[0]) is not None:
+            self._publish(self._publisher, "idle", search)
 
     def _step(self, *events: machine.Event) -> machine.Orders:
         orders: list[machine.Order] = []
@@ -212,5 +214,5 @@ class Marathon(Searches):
     def _publish(self, publisher: "Publisher", doing: str, search: SegmentSearch) -> None:
         from retro.live.snapshot import Counts  # videos and pictures, which most marathons do not want
 
-        counts, attempt = Counts(**self.saved.counts), self.standing.searches + 1
+        counts, attempt = Counts(**self.saved.counts), self.standing.searches
         publisher.update(doing, search, self.route.pieces, counts, self.journal.recent, attempt)

@@ -4,7 +4,7 @@
 async function enter(key) {
   const answer = await fetch("/enter", { method: "POST", body: new URLSearchParams({ key }) });
   if (answer.ok) location.reload();
-  else document.getElementById("said").textContent = "This is not the key.";
+  else document.getElementById("said").textContent = "This is not the key for looking.";
 }
 
 document.querySelector("form").addEventListener("submit", (event) => {

@@ -24,7 +24,7 @@ function show(next) {
   $("spent").textContent = `${count(search.frames)} of ${count(search.budget)} frames emulated`;
   tiles("search", [
     ["frames/s", count(Math.round(search.frames_per_s))],
-    ["best", search.best === null ? "none yet" : count(search.best)],
+    ["best, frames", search.best === null ? "none yet" : count(search.best)],
     ["cells", count(search.cells)],
     ["dropped", count(search.dropped)],
     ["deaths", count(search.deaths)],
@@ -32,13 +32,13 @@ function show(next) {
     ["attempt", count(search.attempt + 1)],
   ]);
   tiles("counts", [
-    ["beaten", count(counts.levels_beaten)],
+    ["levels beaten", count(counts.levels_beaten)],
     ["pieces", count(counts.pieces)],
     ["found", count(counts.found)],
     ["improved", count(counts.improved)],
     ["checkpoints", count(counts.checkpoints)],
     ["stuck", count(counts.stuck)],
-    ["shaved off", count(counts.frames_shaved)],
+    ["frames shaved", count(counts.frames_shaved)],
   ]);
   showJournal(journal, run.console_rate);
   picture("frame", "frame.png");

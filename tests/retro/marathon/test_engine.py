@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -311,6 +311,23 @@ def test_a_rivals_ways_are_remembered_and_its_splits_are_told_in_a_marathon_that
         seeded = Memory(tmp_path / "none", package.source_sha256)
         assert seeded.learn(pool, runs_of(HOPPER_INPUTS)) > 10
     assert seeded.frames.items() <= remembered.frames.items()
+
+
+def test_a_live_view_is_told_which_search_of_a_turn_is_at_work_and_of_the_end(tmp_path: Path) -> None:
+    class Publisher:
+        told: ClassVar[list[tuple[str, int, str]]] = []
+
+        def update(self, doing: str, *rest: Any) -> None:
+            *_, journal, attempt = rest
+            self.told.append((doing, attempt, journal[-1]["event"]))
+
+    package, told = load_package(HOPPER), config()
+    saved = open_saved(tmp_path, HOPPER, package, told)
+    with open_pool(HOPPER, 0) as pool:
+        engine.Marathon(tmp_path, saved, pool, told, None, cast(Any, Publisher())).go(frames=60_000)
+    assert Publisher.told[0] == ("search", 0, "begun")
+    assert {attempt for _, attempt, _ in Publisher.told} == {0, 1, 2}
+    assert Publisher.told[-1][::2] == ("idle", "stopped")
 
 
 def test_another_marathon_in_the_folder_is_a_problem(tmp_path: Path) -> None:
