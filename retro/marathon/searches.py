@@ -256,15 +256,17 @@ class Searches(RouteSearch):
     def _work(self, search: SegmentSearch) -> None:
         """Search to the end, and shave; save now and then."""
         self._open(search)
-        saved, when = search.frames, time.monotonic()
+        saved, when, least = search.frames, time.monotonic(), False
         try:
             while search.ending == "searching":
                 search.round(self._pool)
                 self._watch("search", search)
+                if least := self.standing.kind != "run" and _least(search):  # the run chooses among crossings
+                    search.ending = "solved"
                 if search.frames - saved >= SAVE_EVERY or time.monotonic() - when >= SAVE_SECONDS:
                     self._keep_search(search)
                     saved, when = search.frames, time.monotonic()
-            while search.shave(self._pool):
+            while not least and search.shave(self._pool):
                 self._watch("shave", search)
         finally:  # by Ctrl-C too
             if search.whole:
@@ -305,6 +307,13 @@ def _best_place(search: SegmentSearch) -> Node | None:
     """The best rewarded cell but the first, the soonest of them."""
     nodes: Sequence[Node] = [node for node in search.archive.cells.values() if node.parent >= 0]
     return max(nodes, key=lambda node: (node.reward, -node.frames, -node.index), default=None)
+
+
+def _least(search: SegmentSearch) -> bool:
+    """Whether nothing faster is to be expected: the fastest way leaves in the first frame, all that can be
+    done there was tried, and no way had fewer frames between the states."""
+    tried = search.archive.nodes[0].expanded
+    return tried and search.crossed and search.best is not None and search.best <= search.transit + 1
 
 
 def _joined(one: Piece, other: Piece) -> Piece:

@@ -13,7 +13,7 @@ import pytest
 from harness.errors import Problem
 from harness.files import read_jsonl
 from retro.inputs import format_inputs, parse_inputs
-from retro.marathon import engine
+from retro.marathon import engine, searches
 from retro.marathon.journal import Journal
 from retro.marathon.machine import Left, Nothing, Rules, begin, step
 from retro.marathon.memory import Memory
@@ -254,6 +254,60 @@ def test_a_retry_has_twice_the_frames_of_the_try_before(tmp_path: Path) -> None:
     first, second, third = list(spent.values())[:3]
     for frames, budget in ((first, 200), (second - first, 400), (third - second, 800)):
         assert budget <= frames < budget + 50
+
+
+def test_a_state_that_is_left_in_its_first_frame_takes_next_to_nothing_of_the_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hopper's title is left by START in the first frame; its levels take all that they are given."""
+    spent: dict[str, list[int]] = {}
+    work = engine.Marathon._work
+
+    def counted(marathon: engine.Marathon, search: SegmentSearch) -> None:
+        kind, state, before = marathon.standing.kind, marathon.standing.state, search.frames
+        work(marathon, search)
+        spent.setdefault(f"{kind} {state}", []).append(search.frames - before)
+
+    monkeypatch.setattr(engine.Marathon, "_work", counted)
+    saved = run(tmp_path, HOPPER, config(), frames=250_000)
+    checked(saved)
+    most = (QUICK.items + 1) * (QUICK.item_frames + 50)  # a round, and the shaving and the hints in it
+    assert len(spent["improve title"]) >= 3
+    assert all(frames <= 2 * most for frames in spent["improve title"])
+    assert min(spent["improve level-1"]) >= QUICK.patience
+
+
+def test_a_search_that_leaves_in_the_first_frame_is_done_once_all_was_tried_there() -> None:
+    search, worker = segment(load_package(HOPPER), told=QUICK)
+    assert not searches._least(search)
+    while not search.archive.nodes[0].expanded:
+        search.round(worker)
+    assert (search.best, search.transit) == (1, 0)
+    assert searches._least(search)
+    search.transit, (only,) = 2, search.solutions
+    search.solutions = [replace(only, frames=3)]  # through two frames in which no state holds
+    assert searches._least(search)
+    search.solutions = [replace(only, frames=4)]
+    assert not searches._least(search), "it waits for a frame, or a shorter way between the states is known"
+    search.solutions, search.crossed = [replace(only, frames=1)], False
+    assert not searches._least(search), "nothing was found here"
+
+
+def test_what_follows_is_looked_for_among_several_crossings_before_the_ending_is_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spent: list[int] = []
+    work = engine.Marathon._work
+
+    def counted(marathon: engine.Marathon, search: SegmentSearch) -> None:
+        work(marathon, search)
+        spent.append(search.frames)
+        raise Killed
+
+    monkeypatch.setattr(engine.Marathon, "_work", counted)
+    with pytest.raises(Killed):
+        run(tmp_path, HOPPER, config())
+    assert spent[0] >= QUICK.patience
 
 
 def test_where_arrivals_differ_a_replay_decides(tmp_path: Path) -> None:
