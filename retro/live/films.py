@@ -22,6 +22,7 @@ from harness.files import canonical_json, sha256_file, write_atomic
 from retro.emulator import Emulator
 from retro.fresh import run_fresh
 from retro.inputs import parse_inputs
+from retro.live.kept import Comparison, keep_wanted, kept_wanted
 from retro.live.snapshot import COMPARISON, MOVIE, RAM, Movie
 from retro.packages import load_package
 from retro.replay import replay
@@ -59,9 +60,17 @@ class Films:
     def compare(
         self, before: Sequence[Piece], old: Sequence[Piece], new: Sequence[Piece], title: str
     ) -> None:
-        """Have pieces shown side by side, each from where the pieces before them lead."""
-        job = {name: _inputs(part) for name, part in (("before", before), ("old", old), ("new", new))}
-        self._wish("comparison_job", {**job, "title": title})
+        """Have pieces shown side by side, each from where the pieces before them lead; it is made after a
+        restart if this process ends before."""
+        wanted = Comparison(before=_inputs(before), old=_inputs(old), new=_inputs(new), title=title)
+        with self._changed:
+            self._wish("comparison_job", wanted.model_dump())
+            self._keep(wanted)
+
+    def go_on(self) -> None:
+        """Have made what was asked for before a restart; a Problem where the folder tells it wrong."""
+        if (wanted := kept_wanted(self._folder)) is not None:
+            self._wish("comparison_job", wanted.model_dump())
 
     def wait(self) -> None:
         """Until nothing is left to make."""
@@ -73,6 +82,12 @@ class Films:
             self._wishes[call] = {**job, "package": self._spec, "folder": str(self._folder.resolve())}
             self._changed.notify_all()
 
+    def _keep(self, wanted: Comparison | None) -> None:
+        try:
+            keep_wanted(self._folder, wanted)
+        except Exception as error:
+            self._told(error)
+
     def _work(self) -> None:
         # Processes inherit it: Ctrl-C is for the search, and they end with it.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -82,13 +97,17 @@ class Films:
                 call = min(self._wishes, key=["movie_job", "comparison_job"].index)
                 job = self._wishes.pop(call)
                 self._busy = True
+            made = False
             try:
                 answer = run_fresh(f"retro.live.films:{call}", job)
                 if call == "movie_job":
                     self.movie = Movie(**answer)
+                made = True
             except Exception as error:
                 self._told(error)
             with self._changed:
+                if made and call == "comparison_job" and call not in self._wishes:
+                    self._keep(None)
                 self._busy = False
                 self._changed.notify_all()
 

@@ -25,6 +25,7 @@ from harness.files import read_bytes, sha256_file, write_atomic
 from retro.emulator import CONSOLES, console_of
 from retro.live import snapshot as shown
 from retro.live.films import Films
+from retro.live.kept import forget, keep_pieces, kept_pieces
 from retro.live.pictures import MOST, mosaic, png
 from retro.live.snapshot import FRAME, LIVE, MOSAIC, MOVIE, SNAPSHOT, Counts, Snapshot, parse_snapshot
 from retro.packages import load_package
@@ -57,7 +58,8 @@ class Publisher:
         self._speed: deque[tuple[float, int]] = deque()
         self._emulated, self._counted = 0, 0
         self._search: SegmentSearch | None = None
-        self._pieces: list[Piece] = []
+        self._pieces: list[Piece] = []  # as they were looked at last, also before a restart
+        self._looked = False  # at the pieces, since the start
         self._before: dict[str, int] = {}
         self._last: tuple[Any, ...] | None = None
         self._tasks: queue.Queue[tuple[Snapshot, list[NDArray[np.uint8]]] | None] = queue.Queue()
@@ -78,11 +80,10 @@ class Publisher:
     def _go_on(self) -> None:
         """Take over what the folder shows of this run."""
         path = self._folder / SNAPSHOT
-        if not path.exists():
-            return
-        earlier = parse_snapshot(read_bytes(path), path)
+        earlier = parse_snapshot(read_bytes(path), path) if path.exists() else None
         same = ("game", "rom_sha256", "seed")
-        if any(getattr(earlier.run, name) != getattr(self._run, name) for name in same):
+        if earlier is None or any(getattr(earlier.run, one) != getattr(self._run, one) for one in same):
+            forget(self._folder)
             return
         self.earlier = earlier
         self._run = self._run.model_copy(update={"id": earlier.run.id, "began_utc": earlier.run.began_utc})
@@ -90,6 +91,8 @@ class Publisher:
         film = self._folder / MOVIE
         if earlier.movie and film.exists() and sha256_file(film) == earlier.movie.sha256:
             self._films.movie = earlier.movie
+        self._guard(self._films.go_on)
+        self._pieces = kept_pieces(self._folder)
 
     def __enter__(self) -> "Publisher":
         return self
@@ -196,13 +199,21 @@ class Publisher:
 
     def _film(self, pieces: Sequence[Piece]) -> None:
         """Have the videos made that the pieces call for."""
-        known, self._pieces = self._pieces, list(pieces)
-        if not pieces or [p.inputs for p in known] == [p.inputs for p in pieces]:
+        if not pieces:
             return
-        frames = sum(piece.frames for piece in pieces)
+        known, self._pieces = self._pieces, list(pieces)
+        first_look, self._looked = not self._looked, True
+        same = [p.inputs for p in known] == [p.inputs for p in pieces]
         movie = self._films.movie
-        if not (not known and movie is not None and movie.verified and movie.frames == frames):
+        made = movie is not None and movie.verified and movie.frames == sum(piece.frames for piece in pieces)
+        if (known and not same) or (first_look and not made):
             self._films.show(pieces)
+        if not same:
+            self._side_by_side(known, pieces)
+            keep_pieces(self._folder, pieces)
+
+    def _side_by_side(self, known: Sequence[Piece], pieces: Sequence[Piece]) -> None:
+        """Have a piece that got faster compared with what stood in its place."""
         pairs = enumerate(zip(known, pieces, strict=False))
         first = next((place for place, (one, other) in pairs if one.inputs != other.inputs), None)
         if first is None or (new := pieces[first]).state != known[first].state:

@@ -1,6 +1,9 @@
 """Videos of the live view on a real console: what the movie shows, its RAM, and two ways side by side."""
 
+import pickle
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +16,13 @@ from live_views import route
 from numpy.typing import NDArray
 from retro_runs import slower
 
+from harness.errors import Problem
 from harness.files import read_bytes, sha256_file
+from harness.track import ROOT
 from retro.inputs import parse_inputs
 from retro.live import films as films_module
 from retro.live.films import BAR, GAP, REST, Films, movie_job
+from retro.live.kept import forget, kept_wanted
 from retro.live.snapshot import parse_ram
 from retro.packages import load_package
 from retro.search.route import Piece
@@ -99,6 +105,56 @@ def test_two_ways_are_shown_side_by_side_until_the_slower_has_come_to_its_end(
     assert apart(its_done, its_rest) < 2  # the faster rests in its last frame
     assert apart(rest, its_rest) < 2  # which is where both come to
     assert done.shape == its_done.shape
+
+
+ASKED = """
+import os, pickle, signal, sys
+from pathlib import Path
+from retro.live import films
+films.run_fresh = lambda call, job: os.kill(os.getpid(), signal.SIGKILL)
+asking = films.Films(Path(sys.argv[1]), "quarterstep", print)
+asking.compare(*pickle.load(sys.stdin.buffer))
+asking.wait()
+"""
+
+
+def test_two_ways_that_a_killed_process_was_asked_to_compare_are_compared_after_the_restart(
+    tmp_path: Path, pieces: list[Piece]
+) -> None:
+    slow = route(slower(10))[:3]
+    asked = pickle.dumps((pieces[:1], slow[1:2], pieces[1:2], "title"))
+    killed = subprocess.run([sys.executable, "-c", ASKED, tmp_path], input=asked, cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "comparison.mp4").exists()
+    films = filmed(tmp_path)
+    films.go_on()
+    films.wait()
+    assert len(pictures(tmp_path / "comparison.mp4")) == slow[1].frames + round(REST * 60.0988)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["comparison.mp4"], "it is not made again"
+    filmed(tmp_path).go_on()
+
+
+def test_what_cannot_be_compared_is_tried_again_after_the_next_start_alone(
+    tmp_path: Path, pieces: list[Piece], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Exception] = []
+
+    def fail(call: str, job: object) -> None:
+        raise Problem("there is no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(films_module, "run_fresh", fail)
+        films = Films(tmp_path, "quarterstep", told.append)
+        films.compare([], pieces[:1], pieces[:1], "title")
+        films.wait()
+    assert [str(error) for error in told] == ["there is no room"]
+    wanted = kept_wanted(tmp_path)
+    assert wanted is not None and (wanted.before, wanted.new) == ("", pieces[0].inputs)
+    (tmp_path / "wanted.json").write_text('{"before": ""}')
+    with pytest.raises(Problem, match="old: Field required"):
+        filmed(tmp_path).go_on()
+    forget(tmp_path)
+    assert kept_wanted(tmp_path) is None
 
 
 def test_of_several_wishes_the_last_counts_and_trouble_is_told(tmp_path: Path, pieces: list[Piece]) -> None:

@@ -17,9 +17,10 @@ from retro_runs import slower
 
 from harness.errors import Problem
 from retro.live import publisher as publisher_module
+from retro.live.kept import kept_pieces
 from retro.live.pictures import mosaic, png
 from retro.live.publisher import Publisher
-from retro.live.snapshot import Counts, Snapshot, parse_snapshot
+from retro.live.snapshot import Counts, Movie, Snapshot, parse_snapshot
 from retro.search.route import Piece
 from retro.task import GAMES
 
@@ -43,6 +44,9 @@ def no_films(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         movie = None
 
         def __init__(self, *_: object) -> None: ...
+
+        def go_on(self) -> None:
+            asked.append(("go on",))
 
         def show(self, pieces: list[Piece]) -> None:
             asked.append(("show", sum(piece.frames for piece in pieces)))
@@ -114,9 +118,50 @@ def test_a_faster_piece_is_compared_with_the_one_before(
             publisher._due = 0.0
             publisher.update("search", None, known, Counts(), [])
     assert no_films == [
-        ("show", 798), ("show", 798), ("show", 788), ("compare", slow[:1], slow[1:2], pieces[1:2], "title"),
+        ("show", 798), ("go on",), ("show", 798), ("show", 788),
+        ("compare", slow[:1], slow[1:2], pieces[1:2], "title"),
     ]  # fmt: skip
     assert [split.best_before for split in published(tmp_path).splits] == [None, 29] + [None] * 5
+
+
+@pytest.mark.parametrize(("seed", "compared"), [(1, 1), (2, 0)])
+def test_a_piece_that_got_faster_before_a_restart_is_compared_after_it(
+    tmp_path: Path, pieces: list[Piece], no_films: list[tuple[Any, ...]], seed: int, compared: int
+) -> None:
+    """As if the search had been killed when the piece was saved, and the live view had not heard of it."""
+    slow = route(slower(10))
+    with open_publisher(tmp_path) as publisher:
+        publisher.update("search", None, slow, Counts(), [])
+    with open_publisher(tmp_path, seed) as publisher:  # another seed is another run
+        publisher.update("search", None, pieces, Counts(), [])
+    comparison = ("compare", slow[:1], slow[1:2], pieces[1:2], "title")
+    assert [call for call in no_films if call[0] == "compare"] == [comparison] * compared
+    assert kept_pieces(tmp_path / "live") == pieces
+    assert no_films.count(("go on",)) == compared
+
+
+@pytest.mark.parametrize("made", [798, 788])
+def test_a_movie_that_was_not_made_before_a_restart_is_made_after_it(
+    tmp_path: Path, pieces: list[Piece], no_films: list[tuple[Any, ...]], made: int
+) -> None:
+    with open_publisher(tmp_path) as publisher:
+        publisher.update("search", None, pieces, Counts(), [])
+    no_films.clear()
+    with open_publisher(tmp_path) as publisher:
+        publisher._films.movie = Movie(sha256="0" * 64, frames=made, verified=True)
+        publisher.update("search", None, pieces, Counts(), [])
+    assert no_films == [("go on",), ("show", 788)][: 2 if made == 798 else 1]
+
+
+def test_what_is_kept_of_pieces_and_malformed_is_told(
+    tmp_path: Path, pieces: list[Piece], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        with open_publisher(tmp_path) as publisher:
+            publisher.update("search", None, pieces, Counts(), [])
+        (tmp_path / "live" / "pieces.json").write_text('[{"state": 1}]')
+    assert "0.state: Input should be a valid string" in capsys.readouterr().out
+    assert published(tmp_path).time.frames == 788
 
 
 def test_pieces_that_one_faster_piece_leaves_out_are_compared_with_it(
@@ -249,5 +294,6 @@ def test_files_are_whole_whenever_they_are_read(tmp_path: Path, pieces: list[Pie
     assert names == [
         "frame.png",
         "mosaic.png",
+        "pieces.json",
         "snapshot.json",
     ]
