@@ -56,9 +56,9 @@ def _go(
     frames: int,
 ) -> Route:
     saved = open_saved(folder, spec, package, config)
-    frames, rate = saved.route.frames, CONSOLES[console_of(package.rom)].frame_rates[0]
+    rate = CONSOLES[console_of(package.rom)].frame_rates[0]
     at = saved.route.pieces[-1].entered if saved.route.pieces else "power-on"
-    goes_on = f"Going on at {at}, {format_frames(frames, rate)}: {folder}"
+    goes_on = f"Going on at {at}, {format_frames(saved.route.frames, rate)}: {folder}"
     print(goes_on if saved.tally.starts else f"A new marathon: {folder}", flush=True)
     with (
         _workers(spec, config) as pool,

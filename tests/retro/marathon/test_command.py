@@ -69,6 +69,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         said = process.communicate(timeout=120)[0]
     assert process.returncode == 0, said
     assert "verified: " in said
+    (emulated,) = re.findall(r"its bound is reached; ([\d,]+) frames emulated", said)
+    assert int(emulated.replace(",", "")) >= 6000
     shown = verify(folder / "movie.bk2", SPEC)
     assert not shown.differences
     assert (len(shown.replay.splits), -shown.replay.frames) >= best
@@ -147,3 +149,10 @@ def test_a_movie_of_another_game_is_no_rival(folder: Path) -> None:
     assert load_package("airstriker").name != load_package(SPEC).name
     with pytest.raises(Problem, match="a movie of Quarterstep"):
         read_rival(folder / "movie.bk2", "airstriker")
+
+
+def test_a_new_one_stops_at_its_bound(tmp_path: Path) -> None:
+    with start(tmp_path / "new", configuration(tmp_path), "--frames", "2000") as process:
+        said = process.communicate(timeout=120)[0]
+    assert process.returncode == 0, said
+    assert "its bound is reached" in said
