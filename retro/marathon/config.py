@@ -19,7 +19,7 @@ from retro.config import (
     whole_number,
 )
 from retro.marathon.machine import Rules
-from retro.search.settings import SOURCES, Settings
+from retro.search.settings import MODES, SOURCES, Settings
 
 _MOST_DOUBLINGS = 20
 _MOST_MEGABYTES = 10_000_000
@@ -131,10 +131,14 @@ def _settings(table: Mapping[str, Any], path: Path, text: str) -> Settings:
         line = line_of(_part(text, "search"), "guidance")
         raise Problem("guidance has a table of its own", file=path, line=line)
     try:
-        return read_settings(table["search"] | {"guidance": table["guidance"]}, path, _part(text, *_TABLES))
+        told = read_settings(table["search"] | {"guidance": table["guidance"]}, path, _part(text, *_TABLES))
     except Problem as problem:
         line = problem.line or line_of(text, "search")
         raise Problem(problem.reason, file=path, line=line, remedy=problem.remedy) from problem
+    if missing := [name for name in MODES if name not in told.modes]:  # those of one's own may be beside them
+        line = line_of(_part(text, "search"), "modes")
+        raise Problem(f"the setting {missing[0]!r} is missing", file=path, line=line, remedy="0 = off")
+    return told
 
 
 def _part(text: str, *tables: str) -> str:

@@ -197,7 +197,11 @@ def step(now: Standing, event: Event, rules: Rules) -> tuple[Standing, Orders]:
             if not now.ended:
                 raise ValueError("a run that has not reached the ending is not improved")
             new = (place.state for place in entered[1:-1] if place.state not in now.known)
-            return replace(now, entered=entered, known=(*now.known, *new)), ()
+            after, notes = replace(now, entered=entered, known=(*now.known, *new)), tuple[Order, ...]()
+            for state, _ in event.entered[:-1]:  # a piece leaves each of them
+                after, more = _unbarred(after, state)
+                notes += more
+            return after, notes
 
 
 def allowed(now: Standing, state: str, how: str) -> bool:

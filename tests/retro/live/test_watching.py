@@ -106,5 +106,5 @@ def test_the_command_publishes_what_it_finds(tmp_path: Path, monkeypatch: pytest
     assert shown.movie is not None
     assert shown.movie.verified
     names = {path.name for path in (tmp_path / "run" / "live").iterdir()}
-    assert names == {"snapshot.json", "frame.png", "mosaic.png", "movie.mp4", "ram.json"}
+    assert names == {"snapshot.json", "frame.png", "mosaic.png", "movie.mp4", "ram.json", "pieces.json"}
     assert [line.event for line in shown.journal] == ["begun", "piece", "piece", "stopped"]

@@ -27,7 +27,7 @@ def test_the_shipped_configuration_loads_and_says_what_every_key_is() -> None:
         assert not line.strip() or "#" in line or line.startswith(modes)
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key not in ("walks", "frontier", "tree")])
+@pytest.mark.parametrize("key", KEYS)
 def test_every_key_is_required(path: Path, key: str) -> None:
     problem = refused(read_config, path, with_line(TEXT, key, None)[0])
     assert problem.reason == f"the setting {key!r} is missing"
@@ -78,7 +78,9 @@ def test_a_key_in_the_wrong_table_is_named_with_the_line_where_it_stands(
     assert repr(key) in problem.reason
 
 
-@pytest.mark.parametrize(("table", "key"), [("search", "cells"), ("guidance", "policy")])
+@pytest.mark.parametrize(
+    ("table", "key"), [("search", "cells"), ("search.modes", "tree"), ("guidance", "policy")]
+)
 def test_a_key_that_is_missing_in_a_table_is_named_with_the_tables_line(
     path: Path, table: str, key: str
 ) -> None:
@@ -86,6 +88,12 @@ def test_a_key_that_is_missing_in_a_table_is_named_with_the_tables_line(
     lines = text.splitlines()
     at = next(number for number, line in enumerate(lines, 1) if line.startswith(f"[{table}]"))
     assert refused(read_config, path, text).line == at
+
+
+def test_a_mode_of_ones_own_stands_beside_those_of_the_engine(path: Path) -> None:
+    path.write_text(with_line(TEXT, "tree", '0\n"retro.search.tree:Tree" = 20')[0])
+    modes = {"walks": 60, "frontier": 20, "tree": 0, "retro.search.tree:Tree": 20}
+    assert read_config(str(path)).settings.modes == modes
 
 
 def test_what_is_no_toml_is_named_with_its_line(path: Path) -> None:

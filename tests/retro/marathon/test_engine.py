@@ -15,7 +15,7 @@ from harness.files import read_jsonl
 from retro.inputs import format_inputs, parse_inputs
 from retro.marathon import engine, searches
 from retro.marathon.journal import Journal
-from retro.marathon.machine import Left, Nothing, Rules, begin, step
+from retro.marathon.machine import Left, Nothing, Rules, Standing, begin, step
 from retro.marathon.memory import Memory
 from retro.marathon.practice import Practice
 from retro.marathon.rival import Rival
@@ -196,6 +196,42 @@ def test_killed_while_it_is_stuck_it_goes_on_where_it_stood(tmp_path: Path) -> N
             run(tmp_path, HOPPER, told, frames=20_000, watch=after(generator.randrange(1, 20)))
         checked(open_saved(tmp_path, HOPPER, load_package(HOPPER), told))
     assert {"checkpoint", "stuck", "back", "barred"} <= set(events(tmp_path))
+
+
+def test_what_failed_and_was_marked_and_barred_is_known_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed again and again; the next start begins with the very search, which knows what is barred."""
+    told = config(replace(HASTY, shave=0), rules=Rules(doublings=14, practice=2))
+    search, began, left = engine.Marathon.search, dict[int, Standing](), list[Standing]()
+
+    def standing() -> Standing:
+        found = open_saved(tmp_path, HOPPER, load_package(HOPPER), told).standing
+        assert found is not None
+        return found
+
+    def searched(marathon: engine.Marathon) -> Any:
+        assert marathon.standing == standing(), "it is on disk before it is searched"
+        began.setdefault(marathon.saved.tally.starts, marathon.standing)
+        return search(marathon)
+
+    def watch(doing: str, found: SegmentSearch) -> None:
+        now = standing()
+        if now.kind == "run":
+            assert found.barred == {way for ways in now.barred.values() for way in ways}
+        stop(doing, found)
+
+    monkeypatch.setattr(engine.Marathon, "search", searched)
+    for _ in range(40):
+        stop = after(3)
+        with pytest.raises(Killed):
+            run(tmp_path, HOPPER, told, watch=watch)
+        left.append(standing())
+    assert list(began.values())[1:] == left[:-1]
+    assert {1, 2} <= {count for now in left for count in now.failures.values()}
+    assert any(now.checkpoints for now in left)
+    assert any(now.barred for now in left)
+    assert any(now.searches for now in left)
 
 
 def test_a_practised_way_is_brought_into_the_run(tmp_path: Path) -> None:

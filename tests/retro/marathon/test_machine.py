@@ -136,6 +136,13 @@ def test_a_state_that_an_improvement_leads_through_is_practised_from_then_on() -
     assert {("practice", "one"), ("improve", "one"), ("practice", "two")} <= worked
 
 
+def test_a_barred_state_is_freed_when_an_improvement_leads_through_it() -> None:
+    now, _ = after(begin("title", "a"), Left("one", "b", False), *STUCK, *STUCK, Left("ending", "c", True))
+    assert now.barred == {"one": ("b",)}
+    now, orders = after(now, Replaced((("title", "a"), ("one", "b"), ("ending", "d"))))
+    assert (now.barred, notes(orders)) == ({}, [("unbarred", "one")])
+
+
 def test_a_gain_makes_budgets_small_again() -> None:
     _, orders = after(
         begin("title", "a"), Left("ending", "b", True), Nothing(True), Nothing(True), Gained(), Nothing(True)
@@ -167,35 +174,38 @@ class Marathons(RuleBasedStateMachine):
         self.places = [("title", "0")]
         """What the orders make of the run, beside the machine's own account."""
         self.marks = 0
-        self.left: set[str] = set()
-        """States that a piece has left since they were barred."""
+        self.barred: dict[str, list[str]] = {}
+        """State -> ways in which it was barred since a piece last left it."""
         self.send(Resumed())
 
     def send(self, *events: Event) -> None:
-        barred = {state for state, ways in self.now.barred.items() if ways}
         for event in events:
             self.now, orders = step(self.now, event, self.told)
             if isinstance(event, Practised):
-                self.left.add(event.state)
+                self.barred.pop(event.state, None)
             if isinstance(event, Left):
-                self.left.add(self.places[-1][0])
+                self.barred.pop(self.places[-1][0], None)
                 self.places.append((event.state, event.how))
                 self.marks = 0
             if isinstance(event, Marked) and event.verified:
                 self.marks += 1
             if isinstance(event, Replaced):
                 self.places = list(event.entered)
+                for state, _ in event.entered[:-1]:
+                    self.barred.pop(state, None)
             self.asked = any(isinstance(order, Mark) for order in orders)
             for order in orders:
                 if isinstance(order, GoBack):
+                    assert self.marks or order.pieces == 1, "back to the last piece, then before it"
                     self.marks = 0
                     del self.places[len(self.places) - order.pieces :]
                 if isinstance(order, Note) and order.event == "barred":
-                    self.left.discard(order.state)
+                    state, how = self.places[-1]
+                    assert order.state == state
+                    self.barred.setdefault(state, []).append(how)
             searches = [order for order in orders if isinstance(order, Search)]
             assert len(searches) <= 1
             assert not searches or orders[-1] is searches[0], "a search is the last of the orders"
-        assert {state for state in barred if not self.now.barred.get(state)} <= self.left
 
     @precondition(lambda self: not self.asked)
     @rule(place=st.booleans())
@@ -263,6 +273,7 @@ class Marathons(RuleBasedStateMachine):
             return
         now = self.now
         assert [(place.state, place.how) for place in now.entered] == self.places
+        assert {state: list(ways) for state, ways in now.barred.items()} == self.barred
         assert now.checkpoints == self.marks <= 1
         assert now.searches < TURN or self.asked
         assert now.ended == (now.entered[-1].state == STATES[-1])
