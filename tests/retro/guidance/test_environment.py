@@ -74,6 +74,16 @@ def test_death_ends_an_episode_and_many_decisions_cut_it() -> None:
         assert [step[2:4] for step in steps] == [(False, False)] * (DECISIONS - 1) + [(False, True)]
 
 
+def test_an_earlier_state_ends_an_episode_as_a_death_does() -> None:
+    spec = "scripted_game.small:Ways"
+    second = beginning(spec, (0, 1), (4, 10))
+    with opened(spec) as environment:
+        environment.turn(second)
+        (_, reward, terminated, truncated, info), *_ = play(environment, LEFT)
+        assert (terminated, truncated, info) == (True, False, {})
+        assert reward < DEATH / 2
+
+
 def test_it_turns_to_another_segment_and_actions_count_on_from_the_first() -> None:
     spec = "scripted_game:Hopper"
     level = beginning(spec, (0, 1), (8, 1))

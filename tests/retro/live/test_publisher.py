@@ -10,19 +10,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_views import route
+from live_views import route, wait_for
 from numpy.typing import NDArray
 from PIL import Image
 from retro_runs import slower
 
 from harness.errors import Problem
+from retro.inputs import parse_inputs
 from retro.live import publisher as publisher_module
 from retro.live.kept import kept_pieces
 from retro.live.pictures import mosaic, png
 from retro.live.publisher import Publisher
 from retro.live.snapshot import Counts, Movie, Snapshot, parse_snapshot
-from retro.search.route import Piece
+from retro.packages import load_package
+from retro.search.pool import open_pool
+from retro.search.route import Piece, runs_of
+from retro.search.segment import SegmentSearch
 from retro.task import GAMES
+from scripted_game.searching import settings
 
 LINE: dict[str, Any] = {
     **{"utc": "2026-11-30T17:00:00Z", "event": "piece", "state": "title"},
@@ -88,6 +93,33 @@ def test_splits_and_times_follow_from_the_pieces(tmp_path: Path, pieces: list[Pi
     assert shown.search.doing == "idle"
     with Image.open(tmp_path / "live" / "frame.png") as frame:
         assert frame.size == (6, 4)
+
+
+def test_what_the_search_does_counts_and_milestones_are_told_by_name(
+    tmp_path: Path, pieces: list[Piece]
+) -> None:
+    package = load_package("quarterstep")
+    entered = [mask for piece in pieces[:2] for mask in parse_inputs(piece.inputs, package.console_buttons)]
+    counts = {"pieces": 7, "levels_beaten": 6, "found": 1, "improved": 2, "checkpoints": 3, "stuck": 4}
+    with open_pool("quarterstep", 0) as pool, open_publisher(tmp_path) as publisher:
+        search = SegmentSearch(pool.arrive(runs_of(entered))[0], settings(items=2), "1")
+        search.open(pool)
+        for _ in range(2):
+            search.round(pool)
+        publisher.update("practice", search, pieces, Counts(**counts, frames_shaved=5), [LINE], 2)
+        wait_for((tmp_path / "live" / "snapshot.json").exists, 60)
+        shown = published(tmp_path)
+    speed = shown.search.frames_per_s
+    assert shown.search.model_dump() == {
+        **{"doing": "practice", "state": "level-1", "goal": "reach the exit: 1 TAKE-OFF"},
+        **{"frames": search.frames, "budget": search.settings.frames, "best": search.best},
+        **{"cells": len(search.archive.cells), "dropped": search.archive.dropped, "deaths": search.deaths},
+        **{"workers": 2, "frames_per_s": speed, "attempt": 2},
+    }
+    assert search.frames > 0 and len(search.archive.cells) > 1
+    assert shown.counts.model_dump() == {**counts, "frames_shaved": 5}
+    assert [line.model_dump() for line in shown.journal] == [LINE]
+    assert published(tmp_path).search.doing == "idle"
 
 
 def test_at_most_once_a_second(tmp_path: Path, pieces: list[Piece], monkeypatch: pytest.MonkeyPatch) -> None:
