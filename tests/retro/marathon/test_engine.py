@@ -420,6 +420,23 @@ def test_a_live_view_is_told_which_search_of_a_turn_is_at_work_and_of_the_end(tm
     assert Publisher.told[-1][::2] == ("idle", "stopped")
 
 
+@pytest.mark.parametrize("strength", [0.0, 4.0])
+def test_searches_weigh_cells_by_route_memory_as_much_as_is_told(tmp_path: Path, strength: float) -> None:
+    weighed: dict[int, float] = {}
+
+    def watch(doing: str, search: SegmentSearch) -> None:
+        segment, near = search.beginning.segment, search.archive.near
+        assert all(cell[0] == segment for cell in near)
+        weighed[segment] = max(weighed.get(segment, 0.0), *near.values(), 0.0)
+
+    run(tmp_path, HOPPER, config(memory=strength), frames=60_000, watch=watch)
+    package = load_package(HOPPER)
+    remembered = Memory(tmp_path, package.source_sha256)
+    assert {cell[0] for cell in remembered.frames} == {0, 1, 2}
+    most = max(weighed.values())  # of a cell at the exit, but for the frames between two levels
+    assert 4 < most <= 5 if strength else most == 0
+
+
 def test_another_marathon_in_the_folder_is_a_problem(tmp_path: Path) -> None:
     run(tmp_path, SMALL_GAMES + "Rooms", config(), frames=2_000)
     with pytest.raises(Problem, match="holds a marathon whose seed is 1, not 2"):
