@@ -57,6 +57,9 @@ def _go(
 ) -> Route:
     saved = open_saved(folder, spec, package, config)
     rate = CONSOLES[console_of(package.rom)].frame_rates[0]
+    if rival is not None:
+        reached, entered = max(rival.splits.items(), key=lambda split: split[1])
+        print(f"Reference: {format_frames(entered, rate)} to {reached}: {config.reference}")
     at = saved.route.pieces[-1].entered if saved.route.pieces else "power-on"
     goes_on = f"Going on at {at}, {format_frames(saved.route.frames, rate)}: {folder}"
     print(goes_on if saved.tally.starts else f"A new marathon: {folder}", flush=True)

@@ -7,10 +7,14 @@ from pathlib import Path
 from harness.errors import Problem
 from harness.files import write_atomic
 from retro.emulator import CONSOLES, console_of
-from retro.packages import GamePackage
-from retro.replay import verify
+from retro.marathon.bizhawk import bizhawk_inputs
+from retro.packages import GamePackage, load_package
+from retro.replay import replay_fresh, verify
 from retro.search.route import Piece
 from retro.times import format_frames
+
+SHIFTS = (0, 1, -1, 2, -2, 3, -3, 4, -4)
+"""Frames by which a movie of BizHawk is put off."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,31 @@ class Rival:
 
 def read_rival(path: Path, spec: str) -> Rival:
     """A .bk2, replayed from power-on in a fresh process; a Problem where it is of another game, starts from a
-    savestate, or reaches no state after the first."""
-    shown = verify(path, spec)
-    if len(shown.replay.splits) < 2:
+    savestate, or reaches no state after the first.
+
+    One of BizHawk, whose consoles take another time to start, is also tried some frames sooner or later; the
+    way that gets furthest is taken."""
+    package = load_package(spec)
+    inputs = bizhawk_inputs(path, package.rom.suffix, package.console_buttons)
+    if inputs is None:
+        shown = verify(path, spec)
+        rival = Rival(shown.movie.inputs, shown.replay.splits)
+    else:
+        rival = _best_shift(inputs, spec, package.states[-1].name)
+    if len(rival.splits) < 2:
         raise Problem("the movie leaves no state", file=path, remedy="name another, or none")
-    return Rival(shown.movie.inputs, shown.replay.splits)
+    return rival
+
+
+def _best_shift(inputs: Sequence[int], spec: str, ending: str) -> Rival:
+    found: list[Rival] = []
+    for shift in SHIFTS:
+        begun = [0] * shift + list(inputs[max(0, -shift) :])
+        shifted = (0, *begun[1:])  # as every movie here begins
+        found.append(Rival(shifted, replay_fresh(spec, shifted).splits))
+        if ending in found[-1].splits:
+            break
+    return max(found, key=lambda rival: len(rival.splits))
 
 
 def splits_table(path: Path, package: GamePackage, pieces: Sequence[Piece], rival: Rival | None) -> None:
