@@ -19,7 +19,7 @@ speedrun: .venv/ready  ## train and evaluate the record's recipe for this machin
 	$(PY) -m $(TRACK).speedrun $(CLASS)
 
 test: .venv/test-ready  ## run the tests
-	$(PY) -m pytest -n 2
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder  # what a file shares is made once
 
 lint: .venv/test-ready  ## style and types
 	$(PY) -m ruff check .

@@ -222,6 +222,6 @@ def workers() -> list[int]:
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            if process.cmdline()[0].startswith("ray::Servant"):
+            if "".join(process.cmdline()).startswith("ray::Servant"):  # one that is ending has no words
                 found.append(process.pid)
     return found

@@ -177,7 +177,7 @@ def test_one_run_goes_on_through_a_kill_with_what_the_journal_says(nobody: Path)
         os.kill(search.pid, signal.SIGKILL)
     assert "Tracking: W&B offline (W&B says: No API key configured" in said.read_text()
     assert f"files: {offline(folder)[0].parent}; " in said.read_text()
-    subprocess.run([*command, "--frames", "8000"], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run([*command, "--frames", "16000"], cwd=ROOT, check=True, capture_output=True)
     assert len(offline(folder)) == 2
     made, rows = [], []
     for path in offline(folder):
