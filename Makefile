@@ -18,8 +18,9 @@ venv: .venv/ready  ## make .venv with what every recipe needs, as the other targ
 speedrun: .venv/ready  ## train and evaluate the record's recipe for this machine (or TRACK=llm, TRACK=retro, TRACK=agents CLASS=babyai)
 	$(PY) -m $(TRACK).speedrun $(CLASS)
 
+# A file's tests share what is slow to make, so one process runs them all.
 test: .venv/test-ready  ## run the tests
-	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder  # what a file shares is made once
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/test-ready  ## style and types
 	$(PY) -m ruff check .
