@@ -34,8 +34,8 @@ from harness.files import read_jsonl, sha256_file, write_atomic
 from harness.track import ROOT
 from retro.config import MARATHON, config_file
 from retro.live.keys import VIEW
-from retro.marathon.engine import MOVIE
 from retro.marathon.journal import JOURNAL
+from retro.marathon.store import MOVIE
 from retro.packages import load_package
 from retro.replay import verify
 from retro.search.route import read_route

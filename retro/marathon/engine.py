@@ -18,7 +18,7 @@ from retro.marathon.disk import SEARCHES, make_room
 from retro.marathon.journal import Journal
 from retro.marathon.rival import Rival, splits_table
 from retro.marathon.searches import Searches
-from retro.marathon.store import Saved
+from retro.marathon.store import MOVIE, Saved
 from retro.movie import read_movie, write_movie
 from retro.replay import Replay, make_movie
 from retro.search.guidance import Guidance
@@ -29,7 +29,7 @@ from retro.search.segment import SegmentSearch
 if TYPE_CHECKING:
     from retro.live.publisher import Publisher
 
-MOVIE, SPLITS = "movie.bk2", "splits.md"
+SPLITS = "splits.md"
 _FOUND = "piece", "ending"
 _DOING = {"practice": "practice", "improve": "improve", "run": "search"}
 

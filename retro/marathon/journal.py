@@ -37,15 +37,22 @@ class Journal:
             write_atomic(self._path, whole)
         last = whole.splitlines()[-max(SHOWN, len(unwritten)) :]
         first = whole.count(b"\n") - len(last) + 1
-        lines = [parse_json(line, self._path, number) for number, line in enumerate(last, first)]
-        for number, line in enumerate(lines, first):
-            if not isinstance(line, dict):
-                raise Problem("not a JSON object", file=self._path, line=number)
+        lines = [self._read(line, number) for number, line in enumerate(last, first)]
         self.recent: deque[Line] = deque(lines, SHOWN)
         """The newest lines."""
         self.unwritten = [line for line in unwritten if line not in lines]
         """Lines that `flush` will write."""
         self.recent.extend(self.unwritten)
+
+    def _read(self, text: bytes, number: int) -> Line:
+        try:
+            line = parse_json(text, self._path, number)
+            if not isinstance(line, dict):
+                raise Problem("not a JSON object")
+        except Problem as problem:
+            remedy = "remove the line: nothing else is lost"
+            raise Problem(problem.reason, file=self._path, line=number, remedy=remedy) from problem
+        return line
 
     def add(self, event: str, state: str | None, frames: int, note: str, saved: int | None = None) -> None:
         """Gather a milestone; `frames` are the run's after it."""

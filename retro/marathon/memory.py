@@ -48,12 +48,14 @@ class Memory:
         self.frames: dict[Cell, int] = {}
         """Cell -> frames to the exit of its state."""
         if self._path.exists():
-            found = read_json(self._path)
+            remedy = "remove the file: it is learned again"
             try:
+                found = read_json(self._path)
                 if found["package_sha256"] == package_sha256:
                     self.frames = {tuple(cell): int(frames) for *cell, frames in found["cells"]}
+            except Problem as problem:
+                raise Problem(problem.reason, file=self._path, line=problem.line, remedy=remedy) from problem
             except (TypeError, KeyError, ValueError) as error:
-                remedy = "remove the file: it is learned again"
                 raise Problem(f"no route memory: {error!r}", file=self._path, remedy=remedy) from error
 
     def learn(self, pool: Pool, runs: Runs) -> int:

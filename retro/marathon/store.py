@@ -17,7 +17,8 @@ from retro.marathon.practice import Practice
 from retro.packages import GamePackage
 from retro.search.route import ROUTE, Route
 
-MARATHON = "marathon.json"
+MARATHON, MOVIE = "marathon.json", "movie.bk2"
+_REMEDY = "put a copy of it back, or choose another folder with --out: the movie here stays"
 
 
 @dataclass
@@ -83,7 +84,7 @@ def open_saved(folder: Path, spec: str, package: GamePackage, config: Config) ->
     """
     rom, path = sha256_file(package.rom, links=True), folder / MARATHON
     if not path.exists():
-        if (folder / ROUTE).exists():
+        if (folder / ROUTE).exists() or (folder / MOVIE).exists():
             raise Problem("holds another search", file=folder, remedy="choose another folder with --out")
         return Saved(Route(spec, package.name, rom, config.seed, config.settings, package.source_sha256))
     saved = read_saved(path)
@@ -95,6 +96,8 @@ def open_saved(folder: Path, spec: str, package: GamePackage, config: Config) ->
         if here != there:
             remedy = "choose another folder with --out, or remove this one"
             raise Problem(f"holds a marathon whose {name} is {there}, not {here}", file=folder, remedy=remedy)
+    if wrong := _wrong(saved):
+        raise Problem(f"no marathon: {wrong}", file=path, remedy=_REMEDY)
     saved.route.package, saved.route.settings = spec, config.settings
     return saved
 
@@ -105,6 +108,26 @@ def read_saved(path: Path) -> Saved:
         return TypeAdapter(Saved).validate_json(canonical_json(parse_json(read_bytes(path), path, None)))
     except ValidationError as error:
         found = [f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}" for item in error.errors()]
-        raise Problem(f"no marathon: {'; '.join(found[:5])}", file=path) from error
-    except Problem as problem:  # of the settings
-        raise Problem(problem.reason, file=path, remedy=problem.remedy) from problem
+        raise Problem(f"no marathon: {'; '.join(found[:5])}", file=path, remedy=_REMEDY) from error
+    except Problem as problem:  # of the settings, or it is no JSON
+        remedy = problem.remedy or _REMEDY
+        raise Problem(problem.reason, file=path, line=problem.line, remedy=remedy) from problem
+
+
+def _wrong(saved: Saved) -> str:
+    """What of a marathon does not fit the rest; "" = all does."""
+    now = saved.standing
+    if now is None:
+        return ""
+    practised = {practice.state for practice in saved.practice if practice.inputs}
+    entered = [place.state for place in now.entered]
+    pieces = [piece.entered for piece in saved.route.pieces if piece.state != piece.entered]
+    if not entered or entered != pieces:
+        return "route and standing enter other states"
+    if missing := sorted({*now.known} - practised):
+        return f"the practice of {missing[0]} is missing"
+    searched = {"run": entered[-1:], "practice": list(practised), "improve": entered[:-1]}
+    if now.state not in searched[now.kind]:
+        return f"{now.state!r} is in work, and cannot be"
+    counts = [*now.failures.values(), *now.turns.values(), now.begun, now.searches, saved.spent]
+    return "a count is below 0" if min(counts) < 0 else ""

@@ -55,3 +55,4 @@ def test_a_malformed_line_is_named(tmp_path: Path) -> None:
     with pytest.raises(Problem) as caught:
         Journal(tmp_path)
     assert (caught.value.file, caught.value.line) == (str(tmp_path / JOURNAL), 2)
+    assert caught.value.remedy

@@ -83,3 +83,4 @@ def test_a_malformed_file_is_a_problem(tmp_path: Path, text: str) -> None:
     with pytest.raises(Problem) as caught:
         Memory(tmp_path, "a")
     assert caught.value.file == str(tmp_path / MEMORY)
+    assert caught.value.remedy == "remove the file: it is learned again"
