@@ -198,9 +198,14 @@ class Relay:
 
 def checked_url(url: str) -> str:
     """An address of a backend, without a last slash; a Problem where it is none."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Problem(f"{url!r} is not an address of a backend", remedy="begin it with http:// or https://")
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of its host or its port
+        whole = False
+    if not whole:
+        remedy = "begin it with http:// or https://, then host and port"
+        raise Problem(f"{url!r} is not an address of a backend", remedy=remedy)
     if parts.username or parts.query or parts.fragment:
         raise Problem("the address holds more than a host and a path", remedy=f"set {UPLOAD} for the key")
     return url.rstrip("/")

@@ -96,7 +96,7 @@ def read_config(name: str) -> Config:
         reason = "cluster names a Ray cluster, and workers is 0"
         raise Problem(reason, file=path, line=line_of(text, "cluster"))
     reference = _text(table, "reference", path, text)
-    if reference is not None and not Path(reference).is_file():
+    if reference is not None and not _is_file(reference):
         raise Problem(f"there is no file {reference!r}", file=path, line=line_of(text, "reference"))
     url = _text(table, "live_url", path, text)
     live = table["live"]
@@ -171,6 +171,13 @@ def _text(table: Mapping[str, Any], key: str, path: Path, text: str) -> str | No
     if not isinstance(value, str):
         raise Problem(f"{key} is {value!r}, expected a text", file=path, line=line_of(text, key))
     return value or None
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except OSError:  # its name is too long, for example
+        return False
 
 
 def _number(table: Mapping[str, Any], key: str, path: Path, text: str) -> float:

@@ -111,6 +111,12 @@ def test_a_backend_needs_a_live_view_and_a_whole_url(path: Path) -> None:
     assert read_config(str(path)).live_url == "https://example.org"
 
 
+@pytest.mark.parametrize("url", ["http://[::1", "http://localhost:99999", "http://localhost:x", "http://"])
+def test_a_url_that_cannot_be_taken_apart_is_named_with_its_line(path: Path, url: str) -> None:
+    text, number = with_line(TEXT.replace("live = false", "live = true"), "live_url", f'"{url}"')
+    assert refused(read_config, path, text).line == number
+
+
 @pytest.mark.parametrize("name", ["a/b", "what?", "x" * 129])
 def test_a_project_has_a_name_that_wandb_takes(path: Path, name: str) -> None:
     text, number = with_line(TEXT, "tracking", f'"{name}"')
@@ -132,6 +138,8 @@ def test_guidance_has_one_place(path: Path) -> None:
 
 
 def test_a_reference_must_be_there(path: Path) -> None:
+    text, number = with_line(TEXT, "reference", f'"{"x" * 300}.bk2"')  # no file may be called so
+    assert refused(read_config, path, text).line == number
     text, number = with_line(TEXT, "reference", '"nowhere.bk2"')
     problem = refused(read_config, path, text)
     assert (problem.reason, problem.line) == ("there is no file 'nowhere.bk2'", number)
