@@ -131,20 +131,26 @@ class Relay:
         said = _json(answer)
         status, reason = answer.status_code, str(said.get("error", "no reason is given"))[:300]
         if status == 409:  # an answer was lost, or the backend has begun anew
-            file.offset = int(said["received"])
+            received = said.get("received")
+            if type(received) is not int or not 0 <= received < file.size or received == file.offset:
+                raise Trouble(f"{self._url} answers 409, and not as a backend does")
+            file.offset = received
             return True
+        whole, there = said.get("whole"), said.get("files")
+        if status == 200 and (type(whole) is not bool or not isinstance(there, dict)):
+            raise Trouble(f"{self._url} answers 200, and not as a backend does")
         if status == 404:
             self._done.pop(SNAPSHOT, None)  # it makes the run known
         if status in (400, 413, 422):
             self._tell(f"{name} is refused: {reason}")
         elif status != 200:
             raise Trouble(f"{self._url} answers {status}: {reason}")
-        elif not said["whole"]:
+        elif not whole:
             file.offset += len(part)
             return True
         self._done[name] = file.signature, status == 200
         self._files.pop(name).handle.close()
-        lost = self._done.keys() - said["files"].keys() if status == 200 else ()
+        lost = self._done.keys() - there.keys() if isinstance(there, dict) and status == 200 else ()
         for other in [other for other in lost if self._done[other][1]]:
             del self._done[other]
         return False

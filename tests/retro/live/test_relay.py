@@ -177,6 +177,39 @@ def test_what_may_pass_is_tried_again_ever_later(tmp_path: Path, status: int, re
     assert UPLOAD_KEY not in said[0]
 
 
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [
+        (200, b"<html>Welcome</html>"),
+        (200, b'{"whole":true}'),
+        (200, b'{"whole":"yes","files":{}}'),
+        (200, b'{"whole":true,"files":[]}'),
+        (409, b"{}"),
+        (409, b'{"received":null}'),
+        (409, b'{"received":-5}'),
+        (409, b'{"received":0}'),
+        (409, b'{"received":99999999}'),
+    ],
+)
+def test_what_is_no_backend_is_told_and_tried_again_later(
+    tmp_path: Path, status: int, answer: bytes, relays: Relays
+) -> None:
+    said: list[str] = []
+
+    def respond(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Length", str(len(answer)))
+        handler.end_headers()
+        handler.wfile.write(answer)
+
+    publish(tmp_path)
+    with server(respond) as url:
+        relay = relays(tmp_path, url, said.append)
+        assert [(relay.cycle(), relay.wait) for _ in range(2)] == [(True, 1), (True, 2)]
+    assert len(said) == 1
+    assert "not as a backend does" in said[0]
+
+
 def test_a_file_that_is_refused_for_good_is_told_once_and_left(
     port: int, tmp_path: Path, relays: Relays
 ) -> None:
