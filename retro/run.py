@@ -379,7 +379,8 @@ def _route(folder: Path, spec: str, package: GamePackage, config: Config) -> Rou
                 f"holds a search whose {name[4:]} is {there}, not {here}", file=folder, remedy=remedy
             )
     check_route(folder, route, package)
-    print(f"Going on at {route.pieces[-1].entered if route.pieces else 'power-on'}: {folder}")
+    at = route.pieces[-1].entered if route.pieces else "power-on"
+    print(f"Going on {'with a whole route' if at == package.states[-1].name else f'at {at}'}: {folder}")
     route.settings = config.settings
     return route
 

@@ -10,6 +10,7 @@ environments have processes of their own, with an emulator each.
 
 import base64
 import json
+import multiprocessing
 import os
 import queue
 import signal
@@ -183,9 +184,11 @@ def beginning_of(told: dict[str, Any]) -> Beginning:
 
 
 def _read(lines: "queue.Queue[str]") -> None:
-    """Pass lines on, and end the process with the last; its environments end with their pipes."""
+    """Pass lines on, and end the process with the last. Its environments would complain of a broken pipe."""
     for line in sys.stdin:
         lines.put(line)
+    for environment in multiprocessing.active_children():
+        environment.kill()
     os._exit(0)
 
 

@@ -170,7 +170,7 @@ def main() -> None:
     try:
         _track(job, ended)
     except Exception as error:  # whatever W&B comes to
-        _say(f"it has ended: {error or type(error).__name__}")
+        _say(f"it has ended: {' '.join(str(error).split()) or type(error).__name__:.300}")
         raise
 
 
