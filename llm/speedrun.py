@@ -77,7 +77,7 @@ class Recipe:
     """What stands around the question; `llm.prompt` says what may."""
     trainers: int = 2
     """Processes that train: one a core, or one a GPU while vLLM serves on the others."""
-    steps: int = 280
+    steps: int = 170
     """Gradient steps."""
     puzzles: int = 64
     """Puzzles a step."""

@@ -89,7 +89,7 @@ def test_the_process_follows_the_start_and_ends_when_it_is_told_to(tmp_path: Pat
 PARENT = """
 import sys, time
 from pathlib import Path
-from retro.guidance.trainer import LOG, Trainer
+from retro.guidance.trainer import Trainer
 from retro.packages import load_package
 from retro.search.pool import Worker
 worker = Worker(load_package("{spec}"))
