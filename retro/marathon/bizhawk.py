@@ -46,11 +46,13 @@ def _members(path: Path) -> dict[str, str]:
     found = {}
     with zipfile.ZipFile(path) as archive:
         for name in {*archive.namelist()} & {*_LARGEST}:
+            if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError(f"{name} is packed otherwise than by deflate")
             with archive.open(name) as handle:
                 content = handle.read(_LARGEST[name] + 1)
             if len(content) > _LARGEST[name]:
                 raise ValueError(f"{name} is too large")
-            found[name] = content.decode("utf-8-sig")
+            found[name] = content.decode("utf-8-sig", "replace")
         if any(Path(name).stem in ("CoreState", "Core") for name in archive.namelist()):
             found["Header.txt"] = found.get("Header.txt", "") + "\nStartsFromSavestate True"
     return found
@@ -67,6 +69,9 @@ def _inputs(text: str, buttons: Sequence[str | None], path: Path) -> list[int]:
         raise Problem("Input Log.txt has no log key", file=path)
     ours = (name[3:].upper() if name.startswith("P1 ") else None for name in names)
     bits = [mask([name], buttons) if name and name in buttons else 0 for name in ours]
+    twice = next((name for name, bit in zip(names, bits, strict=True) if bit and bits.count(bit) > 1), None)
+    if twice is not None:
+        raise Problem(f"Input Log.txt's key has {twice!r} twice", file=path)
     row = re.compile("".join(rf"\|(.{{{len(group)}}})" for group in groups) + r"\|")
     known: dict[str, int] = {}
     inputs: list[int] = []
@@ -85,4 +90,6 @@ def _inputs(text: str, buttons: Sequence[str | None], path: Path) -> list[int]:
         if len(inputs) == LONGEST - 20:
             raise Problem(f"Input Log.txt holds more than {LONGEST - 20:,} frames", file=path)
         inputs.append(known[line])
+        if len(inputs) == 1:
+            known.clear()  # a line like it must not press what only power-on may
     return inputs

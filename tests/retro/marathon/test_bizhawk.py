@@ -23,8 +23,10 @@ KEY = "LogKey:#Reset|Power|#" + "".join(f"P1 {name}|" for name in PAD)
 HEADER = "MovieVersion BizHawk v2.0.0\nPlatform NES\nCore NesHawk\nStartsFromSavestate False\n"
 
 
-def write(path: Path, rows: list[str], header: str = HEADER, key: str = KEY, **more: str) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
+def write(
+    path: Path, rows: list[str], header: str = HEADER, key: str = KEY, method: int = 0, **more: str
+) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("Header.txt", "\ufeff" + header)
         archive.writestr("Input Log.txt", "\r\n".join(["[Input]", key, *rows, "[/Input]"]))
         for name, text in more.items():
@@ -62,6 +64,7 @@ def test_one_that_plays_otherwise_here_and_leaves_no_state_is_refused(tmp_path: 
         (HEADER.replace("NES", "SNES"), [row(0)], "for another console: 'SNES'"),
         (HEADER + "PAL True\n", [row(0)], "for another console"),
         (HEADER, [row(0), "|r.|........|"], "line 4: 'Reset' is pressed"),
+        (HEADER, ["|r.|........|"] * 2, "line 4: 'Reset' is pressed"),
         (HEADER, [row(0), "|..|.......|"], "line 4: no frame of 10 buttons"),
     ],
 )
@@ -78,6 +81,32 @@ def test_a_savestate_in_the_zip_is_a_start_from_it(tmp_path: Path) -> None:
 def test_a_log_without_its_key_is_named(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="no log key"):
         bizhawk_inputs(write(tmp_path / "tas.bk2", [row(0)], key=""), ".nes", BUTTONS)
+
+
+def test_a_key_with_a_button_twice_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="'P1 A' twice"):
+        path = write(tmp_path / "tas.bk2", [row(0)], key=KEY.replace("P1 B", "P1 A"))
+        bizhawk_inputs(path, ".nes", BUTTONS)
+
+
+def test_a_byte_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "tas.bk2"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("Header.txt", HEADER)
+        archive.writestr("Input Log.txt", f"[Input]\n{KEY}\n{row(0)}\n".encode() + b"|..|\xff|\n")
+    with pytest.raises(Problem, match="line 4: no frame"):
+        bizhawk_inputs(path, ".nes", BUTTONS)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_that_is_packed_otherwise_is_named(tmp_path: Path, method: int) -> None:
+    path = write(tmp_path / "tas.bk2", [row(0)] * 5, method=method)
+    content = bytearray(path.read_bytes())
+    content[50:60] = bytes(10)  # of what is packed
+    path.write_bytes(content)
+    assert bizhawk_inputs(path, ".nes", BUTTONS) is None
+    with pytest.raises(Problem, match=r"tas\.bk2: .*packed otherwise than by deflate"):
+        read_rival(path, SPEC)
 
 
 def test_a_movie_of_stable_retro_is_none_of_them(tmp_path: Path) -> None:
