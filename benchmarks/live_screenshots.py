@@ -110,6 +110,7 @@ def _pictures(page: Any, url: str) -> None:
     _save("live_page", lambda: _whole(page))
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(color_scheme="light")
+    time.sleep(1)  # colours fade
     _save("live_phone", lambda: _whole(page))
     page.set_viewport_size({"width": 460, "height": 520})
     page.goto(f"{url}/obs?solid")
