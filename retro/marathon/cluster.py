@@ -9,6 +9,7 @@ import os
 import platform
 import signal
 import socket
+import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from retro.search.pool import Crew, Pool
 from retro.search.worker import Worker, failure, is_told, respond
 
 _PATIENCE = 5.0  # seconds for a node to take a connection
+_LOOK = 2.0  # seconds after which it is seen again whether the cluster is still there
 
 
 @contextmanager
@@ -129,6 +131,7 @@ class Remote:
     def end(self) -> str:
         import ray
 
+        _check_cluster()
         self.node_id = None
         ray.kill(self._actor)
         name = _name(self._node)
@@ -141,7 +144,7 @@ class Actors(Crew[Remote]):
     def __init__(self, spec: str, count: int, known: Mapping[str, str]) -> None:
         import ray
 
-        self._known = known
+        self._known, self._looked = known, time.monotonic()
         # They take no share of a node's CPUs, so that those of a lost node find a place on any other.
         self._kind = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(Servant)
         super().__init__(spec, count)
@@ -168,7 +171,13 @@ class Actors(Crew[Remote]):
         import ray
 
         by_reference = {line.next: line for line in lines}
-        ready, _ = ray.wait(list(by_reference), num_returns=1, timeout=seconds)
+        ready: list[Any] = []
+        while not ready and seconds > 0:
+            if time.monotonic() - self._looked > _LOOK:  # workers go on for a while without their cluster
+                _check_cluster()
+                self._looked = time.monotonic()
+            ready, _ = ray.wait(list(by_reference), num_returns=1, timeout=min(_LOOK, seconds))
+            seconds -= _LOOK
         return [by_reference[reference] for reference in ready]
 
 
@@ -193,6 +202,18 @@ def _connect(address: str) -> None:
     finally:
         signal.signal(signal.SIGTERM, before)  # Ray puts its own in place
     driver._worker_logs_enabled = False  # lost nodes would be told with pages of their logs
+
+
+def _check_cluster() -> None:
+    """A Problem where its head is gone: Ray itself would wait a minute and then end this process."""
+    import ray
+
+    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+    except OSError as error:
+        remedy = "start it again, then the same command: the marathon goes on"
+        raise Problem(f"the Ray cluster at {host}:{port} is gone: {error}", remedy=remedy) from error
 
 
 def _is_up(node: Mapping[str, Any]) -> bool:

@@ -187,6 +187,36 @@ def test_marathons_of_processes_load_nothing_of_ray() -> None:
     assert (shown.stdout, shown.stderr) == ("[]\n", "")
 
 
+HEADLESS = """
+import os, signal, sys
+from harness.errors import Problem
+from ray.cluster_utils import Cluster
+from retro.marathon.cluster import open_cluster
+nodes = Cluster(initialize_head=True, head_node_args={"temp_dir": sys.argv[1], "include_dashboard": False})
+try:
+    with open_cluster(sys.argv[2], 1, nodes.address) as pool:
+        pool.arrive(((0, 1),))
+        for known in nodes.head_node.all_processes.values():
+            for told in known:
+                os.kill(told.process.pid, signal.SIGKILL)
+        while True:  # the worker notices a while later
+            pool.arrive(((0, 1),))
+except Problem as problem:
+    print(problem)
+"""
+
+
+def test_a_cluster_that_goes_away_is_a_problem() -> None:
+    folder = tempfile.mkdtemp(prefix="gone", dir="/tmp")
+    paths = {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))), "RAY_USAGE_STATS_ENABLED": "0"}
+    command = [sys.executable, "-c", HEADLESS, folder, HOPPER]
+    try:
+        shown = subprocess.run(command, cwd=ROOT, env=os.environ | paths, capture_output=True, text=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    assert re.search(r"the Ray cluster at .* is gone: .*the same command", shown.stdout), shown
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_a_marathon_that_is_stopped_or_killed_leaves_no_worker(
     nodes: Nodes, tmp_path: Path, number: signal.Signals, status: int
