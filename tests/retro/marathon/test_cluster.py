@@ -188,7 +188,9 @@ def test_marathons_of_processes_load_nothing_of_ray() -> None:
 
 
 HEADLESS = """
-import os, signal, sys
+import sys
+from contextlib import suppress
+import psutil
 from harness.errors import Problem
 from ray.cluster_utils import Cluster
 from retro.marathon.cluster import open_cluster
@@ -196,13 +198,17 @@ nodes = Cluster(initialize_head=True, head_node_args={"temp_dir": sys.argv[1], "
 try:
     with open_cluster(sys.argv[2], 1, nodes.address) as pool:
         pool.arrive(((0, 1),))
-        for known in nodes.head_node.all_processes.values():
-            for told in known:
-                os.kill(told.process.pid, signal.SIGKILL)
+        started = [told.process.pid for known in nodes.head_node.all_processes.values() for told in known]
+        servants = [one for pid in started for one in psutil.Process(pid).children(recursive=True)]
+        for pid in started:
+            psutil.Process(pid).kill()
         while True:  # the worker notices a while later
             pool.arrive(((0, 1),))
 except Problem as problem:
     print(problem)
+for servant in servants:
+    with suppress(psutil.NoSuchProcess):
+        servant.kill()
 """
 
 
@@ -211,7 +217,8 @@ def test_a_cluster_that_goes_away_is_a_problem() -> None:
     paths = {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))), "RAY_USAGE_STATS_ENABLED": "0"}
     command = [sys.executable, "-c", HEADLESS, folder, HOPPER]
     try:
-        shown = subprocess.run(command, cwd=ROOT, env=os.environ | paths, capture_output=True, text=True)
+        env = os.environ | paths
+        shown = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     assert re.search(r"the Ray cluster at .* is gone: .*the same command", shown.stdout), shown
