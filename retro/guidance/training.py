@@ -10,7 +10,6 @@ environments have processes of their own, with an emulator each.
 
 import base64
 import json
-import multiprocessing
 import os
 import queue
 import signal
@@ -184,11 +183,9 @@ def beginning_of(told: dict[str, Any]) -> Beginning:
 
 
 def _read(lines: "queue.Queue[str]") -> None:
-    """Pass lines on, and end the process with the last. Its environments would complain of a broken pipe."""
+    """Pass lines on, and end the process with the last; its environments end with their pipes."""
     for line in sys.stdin:
         lines.put(line)
-    for environment in multiprocessing.active_children():
-        environment.kill()
     os._exit(0)
 
 

@@ -16,7 +16,7 @@ from harness.errors import Problem
 from harness.track import ROOT
 from retro.guidance.environment import frames_of
 from retro.guidance.policy import POLICY, read_policy
-from retro.guidance.trainer import LOG, Trainer
+from retro.guidance.trainer import Trainer
 from retro.guidance.training import Learner
 from retro.packages import load_package
 from retro.search.pool import Worker, open_pool
@@ -83,7 +83,6 @@ def test_the_process_follows_the_start_and_ends_when_it_is_told_to(tmp_path: Pat
         assert len(environments) >= 2
         assert {one.nice() for one in (process, *environments)} == {19}
     wait_for(lambda: not any(one.is_running() for one in (process, *environments)), 10)
-    assert "Traceback" not in (tmp_path / LOG).read_text()
 
 
 PARENT = """
