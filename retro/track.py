@@ -9,8 +9,9 @@ bootstrap over searches, must lie strictly below `TRACK.target`.
 own that loads no savestate, and whatever it says of the replay must be so.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,12 +41,12 @@ def score(evidence: Path) -> Score:
     """
     header, lines = read_evidence(evidence)
     ratios: list[list[float]] = [[] for _ in range(SEARCHES)]
-    replays = replay_all([line.found for line in lines])
-    for line, replay in zip(lines, replays, strict=True):
-        with at(evidence, line.number):
-            _compare(line.row, evidence_row(line.found, replay), header["versions"])
-        frames, game = line.row["frames"], benchmark(line.found.game)
-        ratios[line.found.search].append(MISSING if frames is None else min(MISSING, frames / game.best))
+    with closing(replay_all([line.found for line in lines])) as replays:
+        for line, replay in zip(lines, replays, strict=True):
+            with at(evidence, line.number):
+                _compare(line.row, evidence_row(line.found, replay), header["versions"])
+            frames, game = line.row["frames"], benchmark(line.found.game)
+            ratios[line.found.search].append(MISSING if frames is None else min(MISSING, frames / game.best))
     outcomes = tuple(sum(row) / len(row) for row in ratios)
     return Score(
         sum(outcomes) / SEARCHES,
@@ -64,7 +65,7 @@ def _check_checkpoint(path: Path, recipe: Mapping[str, Any], seed: int) -> None:
     read_movies(path, seed)
 
 
-def replay_all(found: Sequence[Found]) -> Iterator["Replay | None"]:
+def replay_all(found: Sequence[Found]) -> Generator["Replay | None", None, None]:
     """The replays of movies, two at a time and each in a process of its own, in order; None without inputs.
 
     A movie that this process has had replayed before is not replayed again.
